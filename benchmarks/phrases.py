@@ -39,7 +39,6 @@ def passes(structure: PhraseTrees) -> dict[str, tuple[int, Callable[[], object]]
     weights = PhrasePosterior.of(rules, np.ones(len(rules))).sample(np.random.default_rng(0))
     assert isinstance(weights, PhrasePoint)
     point, everything = weights, np.arange(structure.n_clusters)
-    few = everything[: max(len(everything) // 10, 1)]
     ledger = PhraseLedger(structure, prior)
     ledger.begin(structure.statistics(point))
 
@@ -53,7 +52,7 @@ def passes(structure: PhraseTrees) -> dict[str, tuple[int, Callable[[], object]]
         "collapsed visits (CVI)": (whole, lambda: visit(False)),
         "collapsed visits with objective": (whole, lambda: visit(True)),
         "log likelihood": (whole, lambda: structure.run(SCORE, point.rules.weights, everything)),
-        "best trees": (len(few), lambda: structure.run(BEST, point.rules.weights, few)),
+        "best trees": (whole, lambda: structure.run(BEST, point.rules.weights, everything)),
         "draws": (whole, lambda: structure.run(DRAW, point.rules.weights, everything, KEY)),
     }
 

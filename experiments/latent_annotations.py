@@ -3,7 +3,8 @@
 The Penn sample is a tenth of the treebank that the thesis uses: its files 1 to 160 are learned from, 161 to 180 are for
 choices, 181 to 199 for the test; sentences of at most 40 words are parsed. Beside all annotations at once, annotations
 are split, merged and smoothed in turn (Petrov et al. 2006), which carries further than the thesis went; and collapsed
-inference excludes several trees together, which takes less memory.
+inference excludes several trees together, which takes less memory. With two annotations, F1 differs more between
+starts than between algorithms, so these runs have four times as many starts.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from subchain.inference import CVI
 TRAINING, DEVELOPMENT = 160, 180
 #: Words of the longest sentence that is parsed.
 LONGEST = 40
+#: Starts for every seed that was asked for, by annotations; one where nothing is said.
+STARTS = {2: 4}
 #: Iterations of runs with all annotations at once, and of those after a split.
 AT_ONCE, AFTER_SPLIT = 50, 30
 
@@ -86,7 +89,8 @@ class LatentAnnotations(Experiment):
 
     def rows(self) -> Iterable[Row]:
         for setting in _settings(self.quick):
-            for seed in range(self.seeds if setting.annotations > 1 else 1):
+            starts = self.seeds * (1 if self.quick else STARTS.get(setting.annotations, 1))
+            for seed in range(starts if setting.annotations > 1 else 1):
                 yield _row(setting, seed)
 
     def summary(self, rows: list[Row]) -> list[str]:
@@ -95,8 +99,9 @@ class LatentAnnotations(Experiment):
             chosen: dict[str, Any] = {"annotations": n, "algorithm": algorithm}
             shown = (cell(rows, name, **chosen) for name in ("dev", "test", "exact_test"))
             costs = (f"{mean_of(rows, name, **chosen):.1f}" for name in ("training_seconds", "sentences_per_second"))
-            lines.append([str(n), algorithm, *shown, *costs])
-        header = ("annotations", "algorithm", "F1 dev", "F1 test", "exact test", "training s", "sentences/s")
+            starts = sum((row["annotations"], row["algorithm"]) == (n, algorithm) for row in rows)
+            lines.append([str(n), algorithm, str(starts), *shown, *costs])
+        header = ("annotations", "algorithm", "starts", "F1 dev", "F1 test", "exact test", "training s", "sentences/s")
         return table(header, lines)
 
     def claims(self, rows: list[Row]) -> list[Claim]:
@@ -105,9 +110,10 @@ class LatentAnnotations(Experiment):
             found = [_mean(rows, part, n, algorithm) for part in ("dev", "test")]
             if np.isfinite(found).all():
                 text = f"{n} annotations, {algorithm}: F1 of at least {bars[0]} / {bars[1]}"
+                starts = sum((row["annotations"], row["algorithm"]) == (n, algorithm) for row in rows)
                 claims.append(
-                    Claim(text, all(round(f, 1) >= b for f, b in zip(found, bars, strict=True)), _pair(found), False,
-                          PUBLISHED.get((n, algorithm), ""))
+                    Claim(text, all(round(f, 1) >= b for f, b in zip(found, bars, strict=True)),
+                          f"{_pair(found)}, mean of {starts}", False, PUBLISHED.get((n, algorithm), ""))
                 )  # fmt: skip
         claims += [
             _lead(rows, n, "CVI", other) for n in (2, 4) for other in ("EM", "VI")

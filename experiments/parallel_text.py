@@ -86,6 +86,7 @@ LANGUAGES = {
     "word by word": Language(),
     "verb last": Language(n_words=2_000, verb_last=True, swaps=0.3),
     "many forms": Language(n_words=4_000, n_forms=8, doubled=0.15, lost=0.15),
+    "two for one": Language(n_words=2_000, doubled=0.4),
     "few words": Language(n_words=300, swaps=0.3, lost=0.2, added=0.2),
 }
 CLAUSE = 8

@@ -23,6 +23,7 @@ from experiments.reversed_cycles import ReversedCycles
 from experiments.sentences import Sentences
 from experiments.shards import Shards
 from experiments.states_found import StatesFound
+from experiments.stochastic_grammars import StochasticGrammars
 from experiments.subchains_of_text import SubchainsOfText
 from experiments.tagging_convergence import TaggingConvergence
 from experiments.tagging_ingredients import TaggingIngredients
@@ -37,6 +38,6 @@ KINDS: list[type[Experiment]] = [
     TaggingConvergence, UnsupervisedTagging, TaggingIngredients, WordAlignment, OccurrenceSimulated, OccurrenceInText,
     StatesFound, AliceChapters, AliceTruncations, Music, Hyperparameters, BoundaryChoice, LocalOptima, IntervalCoverage,
     Shards, AlignmentSettings, VeryLarge, VeryLargeWikiText, DependencyGrammar, WordGrammar,
-    LatentAnnotations,
+    LatentAnnotations, StochasticGrammars,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}

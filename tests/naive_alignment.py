@@ -142,3 +142,19 @@ def expected_weights(
             found[position] += weight * joint
         found[-1] += weight * null_probability * null * onward(last, following)
     return found / found.sum()
+
+
+def grown_product(posteriors: Any, threshold: float) -> set[tuple[int, int]]:
+    """Return the links of `symmetrize="grow-product"`; `posteriors` (I, J) are geometric means of both directions."""
+    kept = {(int(i), int(j)) for i, j in np.argwhere(posteriors > threshold)}
+    added = set()
+    for side, size in enumerate(posteriors.shape):
+        for word in range(size):
+            if any(link[side] == word for link in kept):
+                continue
+            beside = [list(link) for link in kept if abs(link[side] - word) == 1]
+            for link in beside:
+                link[side] = word
+            among = [tuple(link) for link in beside if posteriors[tuple(link)] > threshold / 2]
+            added |= {max(among, key=lambda link: posteriors[link])} if among else set()
+    return kept | added

@@ -96,6 +96,11 @@ def in_form(operator, table):
     return operator.layout.gather(table) if isinstance(operator, Banded) else table
 
 
+def limited(logs):
+    """Weights from logarithms; those of possible states are at least e^-700 of the largest."""
+    return np.exp(np.where(logs > -np.inf, np.maximum(logs, logs.max() - 700.0), -np.inf))
+
+
 def mixed(x: int) -> int:
     """The output function of splitmix64, in whole numbers."""
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
@@ -263,11 +268,13 @@ class NaiveEngine:
             start[:, i], stop[:, i] = surrogate.initial if begins else outside, 1.0
             if before[i]:
                 passed = run(surrogate, part, np.arange(first - before[i], first), start[:, i])
-                start[:, i] = normalized(passed.joint[-1]) @ surrogate.transition.dense()
+                ahead = np.logaddexp.reduce(passed.joint[-1][:, None] + passed.log_moves, axis=0)
+                start[:, i] = limited(ahead - naive.log_sum(passed.joint[-1]))
             if after[i]:
                 passed = run(surrogate, part, np.arange(last, last + after[i]))
                 weighted = passed.log_moves + passed.logs[0] + passed.future[0]
-                stop[:, i] = normalized(np.logaddexp.reduce(weighted, axis=1))
+                ahead = np.logaddexp.reduce(weighted, axis=1)
+                stop[:, i] = limited(ahead - naive.log_sum(ahead))
         return Approach(start, stop, np.stack((before, after), axis=1))
 
     def grow(self, surrogate, part, batch, outside, growth):

@@ -395,7 +395,13 @@ def test_files_of_the_first_version_load(tmp_path: Any) -> None:
     aligner = WordAligner(end_jumps=False, null_probability=0.2, progress=False).fit(source, target)
     aligner.save(tmp_path / "new")
     arrays, header = read_arrays(tmp_path / "new", "word aligner")
-    del header["stage"], header["settings"]["end_jumps"], header["settings"]["prefix"], header["read_with"]
+    del (
+        header["stage"],
+        header["settings"]["end_jumps"],
+        header["settings"]["prefix"],
+        header["settings"]["rare"],
+        header["read_with"],
+    )
     write_arrays(tmp_path / "old", arrays, header | {"version": 1, "is_chain": True})
     old = WordAligner.load(tmp_path / "old")
     assert (old.stage_, old.end_jumps) == ("hmm", False)

@@ -157,5 +157,26 @@ def test_words_that_begin_alike_are_one_word_with_a_prefix(tmp_path: Path) -> No
         np.testing.assert_array_equal(
             known.posterior(["worked"], ["arbeitete"])[0], known.posterior(["works"], ["arbeitend"])[0]
         )
-    with pytest.raises(InputError, match="prefix=4, this aligner .* prefix=5"):
+    with pytest.raises(InputError, match="prefix=4, .*this aligner .* prefix=5"):
         WordAligner(prefix=5, **SETTINGS).fit(source, target, prior=aligner)
+
+
+def test_only_rare_words_are_cut_if_it_is_said_so(tmp_path: Path) -> None:
+    source = ["the worker worked", "the worker works", "the house"] * 3 + ["the houses", "working"]
+    target = ["der arbeiter arbeitete", "der arbeiter arbeitet", "das haus"] * 3 + ["die häuser", "arbeitend"]
+    aligner = WordAligner(prefix=4, rare=3, **SETTINGS).fit(source, target)
+    assert aligner.source_words_ == ["the", "worker", "work", "hous"]  # worked, works and house occur three times
+    assert aligner.target_words_[:2] == ["der", "arbeiter"]
+    aligner.save(tmp_path / "a.safetensors")
+    loaded = WordAligner.load(tmp_path / "a.safetensors").set_params(prefix=None, rare=None)
+    for known in (aligner, loaded):  # a known word stays as it is, however seldom it is now; a new one is cut
+        same = known.posterior(["worked"], ["arbeitete"])[0]
+        np.testing.assert_array_equal(same, known.posterior(["workable"], ["arbeitsam"])[0])
+        assert not np.array_equal(same, known.posterior(["worker"], ["arbeitete"])[0])
+    again = WordAligner(prefix=4, rare=3, **SETTINGS).fit(["worker workers"], ["arbeiter arbeitern"], prior=aligner)
+    assert {"worker", "work"} <= set(again.source_words_)
+    assert "workers" not in again.source_words_
+    with pytest.raises(InputError, match="rare=None"):
+        WordAligner(prefix=4, **SETTINGS).fit(source, target, prior=aligner)
+    with pytest.raises(InputError, match="no prefix"):
+        WordAligner(rare=3, **SETTINGS).fit(source, target)

@@ -115,10 +115,12 @@ class TestRounds:
         cells = slice(data.cells.starts[7], data.cells.starts[8])
         np.testing.assert_allclose(ledger.posteriors.links[cells], other.posteriors.links[cells], rtol=1e-5)
 
+    @pytest.mark.parametrize("n_rounds", [0, 3])
+    @pytest.mark.parametrize("n_jobs", [1, 3])
     @pytest.mark.parametrize("agrees", [False, True])
-    def test_counts_stay_the_sum_of_the_stored_posteriors(self, agrees: bool) -> None:
-        ledger = ledger_of(prepared(60), agrees)
-        for _ in range(3):
+    def test_counts_stay_the_sum_of_the_stored_posteriors(self, agrees: bool, n_jobs: int, n_rounds: int) -> None:
+        ledger = ledger_of(prepared(60), agrees, n_jobs)
+        for _ in range(n_rounds):
             ledger.visit_round(np.arange(60), excludes=True)
         kept, totals = [array.copy() for array in ledger.table], [array.copy() for array in ledger.totals]
         ledger.add_up()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import Counter
 from pathlib import Path
@@ -11,7 +12,7 @@ import naive_trees
 import numpy as np
 import pytest
 
-from subchain import CVI, EM, HMM, SCVI, SVI, VI, Gibbs
+from subchain import CVI, EM, HMM, SCVI, SVI, VI, Gibbs, Hastings
 from subchain.core.files import read_arrays, write_arrays
 from subchain.data import read_conllu
 from subchain.errors import FileFormatError, InputError, NotFittedError
@@ -40,6 +41,7 @@ ALGORITHMS: dict[str, Any] = {
     "cvi shuffled": CVI(max_iter=20, order="shuffled"),
     "cvi without exclusion": CVI(max_iter=20, exclude=False),
     "gibbs": Gibbs(n_samples=20, burn_in=10, n_chains=2),
+    "hastings": Hastings(n_samples=20, burn_in=10, n_chains=2),
 }
 
 
@@ -129,24 +131,81 @@ def tree_evidence(grammar: DMV, concentration: float = 0.7) -> dict[tuple[tuple[
     return found
 
 
-def test_gibbs_draws_trees_as_often_as_the_posterior_says() -> None:
-    gibbs = Gibbs(n_samples=4000, burn_in=100, n_chains=2, keep_states=True)
-    grammar = DMV(gibbs, concentration=0.7, random_state=1, progress=False)
-    reference = fitted("vi", SMALL, iterations=1)
-    structure = reference._structure([s.split() for s in SMALL], reference.tags_)
+@pytest.mark.parametrize("name", ["gibbs", "hastings"])
+def test_samplers_draw_trees_as_often_as_the_posterior_says(name: str) -> None:
+    """With parameters drawn in turn; and summed out, where proposals are rejected since trees use rules twice."""
+    kind = {"n_samples": 4000, "burn_in": 100, "n_chains": 2, "keep_states": True}
+    algorithm = Gibbs("sequence", "sampled", **kind) if name == "gibbs" else Hastings(**kind)  # type: ignore[arg-type]
+    grammar = fitted("vi", SMALL, iterations=1)
+    structure = grammar._structure([s.split() for s in SMALL], grammar.tags_)
     problem = Problem(structure, prior_of(2, 0.7))
-    algorithm = Gibbs(**(gibbs.get_params(deep=False) | {"block": "sequence", "parameters": "sampled"}))
     begin = start_statistics(structure, "harmonic", np.random.default_rng(0))
     start = RunState(Known(begin, problem.prior.update(begin).mean()), seed=5)
     drawn = fit_problem(problem, algorithm, [lambda: start], np.random.SeedSequence(1)).best
     assert drawn is not None
+    accepted = np.mean(drawn.trace.measures["accepted"])
+    assert accepted == 1.0 if name == "gibbs" else 0.5 < accepted < 0.99
     kept = drawn.results.memory["samples.hidden"].reshape(-1, 7)
-    logs = tree_evidence(grammar.fit(SMALL))
+    logs = tree_evidence(grammar)
     weights = np.exp(np.array(list(logs.values())) - np.logaddexp.reduce(list(logs.values())))
     truth = dict(zip([tuple(itertools.chain(*trees)) for trees in logs], weights, strict=True))
     counts = Counter(map(tuple, kept.tolist()))
     for heads, weight in truth.items():
         assert counts[heads] / len(kept) == pytest.approx(weight, abs=0.03)
+
+
+def test_the_sampler_agrees_with_the_joint_distribution() -> None:
+    """Geweke's test: sweeps and new tags in turn keep the joint distribution of sentences of these lengths."""
+    lengths = (3, 2)
+    grammar = fitted("vi", ["a b a", "b a"], iterations=1)
+    structure, prior = grammar._structure([["a", "b", "a"], ["b", "a"]], grammar.tags_), prior_of(2, 0.5)
+    walker: Any = structure.walkers(Hastings(), prior, 9).walker(0, np.empty(0, dtype=np.int64))
+    walker.begin(prior.mean())
+    rng, codes, kept = np.random.default_rng(3), structure.tags.codes, []
+
+    @functools.cache
+    def evidence(tags: tuple[int, ...], heads: tuple[int, ...]) -> float:
+        counts, first = [], 0
+        for n in lengths:
+            counts.append(naive_trees.count_tree(list(tags[first : first + n]), heads[first : first + n], 2))
+            first += n
+        total = [np.sum(tables, axis=0) for tables in zip(*counts, strict=True)]
+        rules = type(structure.nothing()[0])(total[0][None], total[1].reshape(8, 2), total[2].reshape(4, 2))
+        found = prior.log_evidence(structure.record(rules, 0.0, 5.0))
+        assert found is not None
+        return found
+
+    def features(tags: tuple[int, ...], heads: tuple[int, ...]) -> list[float]:
+        roots = [tag for tag, head in zip(tags, heads, strict=True) if head < 0]
+        above = [tags[h + (3 if d > 2 else 0)] if h >= 0 else -1 for d, h in enumerate(heads)]
+        alike = sum(tag == other for tag, other in zip(tags, above, strict=True))
+        return [
+            float(roots[0] == roots[1]),
+            alike / 3,
+            float(alike == 3),
+            tags[4],
+            float(heads[:3] == (-1, 0, 1)),
+            heads[3] == -1,
+        ]
+
+    for sweep in range(8000):
+        walker.sweeps(sweep, np.ones(1))
+        heads = tuple(walker.hidden.tolist())
+        for place in range(5):
+            logs = []
+            for tag in range(2):
+                codes[place] = tag
+                logs.append(evidence(tuple(codes.tolist()), heads))
+            codes[place] = int(rng.random() < 1.0 / (1.0 + np.exp(logs[0] - logs[1])))
+        walker._count()
+        kept.append(features(tuple(codes.tolist()), heads))
+    choices = itertools.product(
+        itertools.product(range(2), repeat=5), itertools.product(*(naive_trees.trees(n) for n in lengths))
+    )
+    pairs = [(tags, tuple(itertools.chain(*trees))) for tags, trees in choices]
+    logs = [evidence(*pair) for pair in pairs]
+    truth = np.exp(np.array(logs) - np.logaddexp.reduce(logs)) @ np.array([features(*pair) for pair in pairs])
+    np.testing.assert_allclose(np.mean(kept, axis=0), truth, atol=0.03)
 
 
 # ---- collapsed inference ---------------------------------------------------------------------------------------------
@@ -281,7 +340,9 @@ def test_a_grammar_is_found_again_in_its_own_sentences() -> None:
 def test_what_the_grammar_cannot_derive_is_named() -> None:
     grammar = fitted(sentences=["a b"] * 3, tags=["a", "b", "c"])
     sentences = ["a b", "a c b", "c"]
-    with pytest.warns(UserWarning, match=r"cannot derive 2 sentences, the first of them sentence 1; .* -inf"):
+    with pytest.warns(
+        UserWarning, match=r"cannot derive 2 sentences, the first of them sentence 1 \('a c b'\); .* -inf"
+    ):
         scores = grammar.score_samples(sentences)
     assert np.isneginf(scores).tolist() == [False, True, True]
     with pytest.warns(UserWarning, match="as few of the missing rules"):

@@ -18,6 +18,7 @@ from experiments import alignment_settings, latent_annotations, other_aligners
 from experiments.alice_chapters import AliceChapters
 from experiments.alice_chunks import chapter, whole_book
 from experiments.alice_truncations import AliceTruncations
+from experiments.alignment_ideas import frequency_prior, learned_null
 from experiments.alignment_settings import AlignmentSettings
 from experiments.dictionary_tagging import DictionaryTagging
 from experiments.dmv import METHODS as GRAMMARS
@@ -38,6 +39,8 @@ from experiments.occurrence_simulated import errors_by_length, length_until_sure
 from experiments.parallel_text import LANGUAGES, made_up
 from experiments.registry import EXPERIMENTS
 from experiments.states_found import SETS, StatesFound, found
+from experiments.stochastic_grammars import StochasticGrammars
+from experiments.stochastic_grammars import tags as sentences_of_tags
 from experiments.tagging import Task, block, cell, penn_sample, table, with_dictionary
 from experiments.tagging_convergence import TaggingConvergence
 from experiments.tagging_ingredients import TaggingIngredients
@@ -45,7 +48,7 @@ from experiments.unsupervised_tagging import MEASURES, UnsupervisedTagging
 from experiments.very_large import VeryLarge
 from experiments.word_alignment import METHODS, WordAlignment
 from experiments.word_grammar import WordGrammar, boundary_f1
-from subchain.alignment import ParallelText
+from subchain.alignment import ParallelText, WordAligner
 
 
 class Tiny(Experiment):
@@ -343,16 +346,17 @@ def test_the_grammar_runs_from_the_treebanks_to_the_verdict(tmp_path: Path, monk
     assert any("UD English, 16 tags" in claim.text for claim in claims)
     with open(tmp_path / "dmv.csv", newline="") as file:
         found = list(csv.DictReader(file))
-    assert len(found) == 1 + 4 * (2 + len(GRAMMARS))
+    assert len(found) == 1 + 6 * (2 + len(GRAMMARS))
     better = [float(row["directed"]) for row in found if row["algorithm"] == "head is the next word"]
     # of five words the first, second and fourth; both of two, since the last word is the root
-    assert better == pytest.approx([100.0 * 5 / 7] * 4)
+    assert better == pytest.approx([100.0 * 5 / 7] * 6)
 
 
 def test_the_word_grammar_runs_from_the_verbs_to_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUBCHAIN_DATA", str(tmp_path))
     monkeypatch.setattr("experiments.word_grammar.SWEEPS", (20,))
     monkeypatch.setattr("experiments.word_grammar.DRAWS", (4,))
+    monkeypatch.setattr("experiments.word_grammar.SPLITS", 2)
     words = [f"{s}-{v}-{m}\tX" for s in ("a", "u") for v in ("bon", "fun", "hamb", "dl") for m in ("a", "ile", "e")]
     (tmp_path / "zulu-verbs").mkdir()
     rows = [f"{word.split(chr(9))[0].replace('-', '')}\t{word}" for word in words]
@@ -360,10 +364,35 @@ def test_the_word_grammar_runs_from_the_verbs_to_the_verdict(tmp_path: Path, mon
     claims = WordGrammar(seeds=1, tell=lambda text: None).run(tmp_path)
     assert [claim.holds for claim in claims if "accepts every proposal" in claim.text] == [True]
     with open(tmp_path / "word_grammar.csv", newline="") as file:
-        found = {row["algorithm"]: row for row in csv.DictReader(file)}
-    assert len(found) == 5
+        rows_ = list(csv.DictReader(file))
+    found = {row["algorithm"]: row for row in reversed(rows_)}
+    assert len(found) == 7
+    assert [row["algorithm"] for row in rows_ if row["seed"] == "1"] == ["CVI"]
     assert float(found["CVI"]["f1"]) > 50.0
     assert boundary_f1([["ab", "c"], ["d", "e"]], [["a", "b", "c"], ["d", "e"]]) == pytest.approx(200.0 * 2 / 5)
+
+
+def test_stochastic_grammars_run_from_the_corpora_to_the_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBCHAIN_DATA", str(tmp_path))
+    monkeypatch.setattr("experiments.stochastic_grammars.SYMBOLS", 2)
+    for folder in ("ud-ewt", "zulu-verbs"):
+        (tmp_path / folder).mkdir()
+    line = "1\ta\t_\tDET\tDT\t_\t2\t_\t_\t_\n2\tdog\t_\tNOUN\tNN\t_\t0\t_\t_\t_\n\n"
+    for part in ("train", "test"):
+        (tmp_path / "ud-ewt" / f"en_ewt-ud-{part}.conllu.gz").write_bytes(gzip.compress((line * 4).encode()))
+    verbs = "\n".join(f"{s}{v}a\t{s}-{v}-a" for s in ("a", "u") for v in ("bon", "fun", "hamb", "dl", "thand"))
+    (tmp_path / "zulu-verbs" / "zulu-verbs-core2283.tsv.gz").write_bytes(gzip.compress(verbs.encode()))
+    sentences_of_tags.cache_clear()
+    claims = StochasticGrammars(quick=True, tell=lambda text: None).run(tmp_path)
+    sentences_of_tags.cache_clear()
+    assert len(claims) == 4
+    with open(tmp_path / "stochastic_grammars.csv", newline="") as file:
+        found = list(csv.DictReader(file))
+    assert [(row["grammar"], row["passes"]) for row in found[::4]] == [("tags", "1"), ("tags", "5"), ("verbs", "5")]
+    assert {row["algorithm"] for row in found} == {"VI", "CVI", "SVI", "SCVI"}
+    assert all(1.0 <= float(row["perplexity"]) < 10.0 for row in found if row["grammar"] == "tags")
 
 
 def test_latent_annotations_run_from_the_treebank_to_the_verdict(
@@ -406,7 +435,7 @@ def test_word_alignment_runs_from_the_text_to_the_verdict(tmp_path: Path, monkey
         rows = list(csv.DictReader(file))
     ours = [row for row in rows if row["algorithm"] in METHODS]
     assert {row["algorithm"] for row in ours} == set(METHODS)
-    assert len(ours) == 3 * len(METHODS)
+    assert len(ours) == 4 * len(METHODS)
     assert all(0.0 <= float(row["low"]) <= float(row["aer"]) <= float(row["high"]) <= 100.0 for row in rows)
     best = [float(row["aer"]) for row in ours if row["algorithm"] == "CVI 2, agreement"]
     assert max(best) < 10.0  # every word has one translation, at the same position
@@ -432,6 +461,8 @@ def test_settings_of_word_alignment_are_compared_with_the_default(
 ) -> None:
     settings = {"default": {}, "iterations (1, 1)": {"iterations": 1}, "same": {"max_jump": 10}, "CVI 1": {}}
     monkeypatch.setattr(alignment_settings, "SETTINGS", settings)
+    ideas = {"null": learned_null, "frequency": frequency_prior(1.0)}
+    monkeypatch.setattr(alignment_settings, "IDEAS", ideas)
     monkeypatch.setattr(alignment_settings, "SIZES", {"few words": 400, "verb last": 400})
     experiment = AlignmentSettings(seeds=2, tell=lambda text: None)
     experiment.run(tmp_path)
@@ -442,7 +473,23 @@ def test_settings_of_word_alignment_are_compared_with_the_default(
     with open(tmp_path / "alignment_settings.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     of = [float(row["aer"]) for row in rows if row["text"] == "few words"]
-    assert np.mean(of[1::4]) - np.mean(of[::4]) == pytest.approx(change)
+    assert np.mean(of[1::6]) - np.mean(of[::6]) == pytest.approx(change)
+
+
+def test_a_learned_probability_of_null_is_the_share_of_null() -> None:
+    text = made_up("few words", 300, 1).text
+    fitted = learned_null(text)
+    table, n_words = fitted.posterior_.translation, len(text.source_tokens) + len(text.target_tokens)
+    share = (table.null_source.sum() + table.null_target.sum()) / n_words
+    assert fitted.null_probability == pytest.approx(share, rel=0.2)
+
+
+def test_a_prior_by_frequency_makes_frequent_words_probable() -> None:
+    text = ParallelText.from_sentences(["a"] * 5, ["x y y y"] * 5)
+    plain = WordAligner(random_state=0, progress=False).fit(text)
+    found = [frequency_prior(weight)(text).posterior_.translation for weight in (1e-9, 100.0)]
+    np.testing.assert_allclose(found[0].pairs, plain.posterior_.translation.pairs, atol=1e-4)
+    np.testing.assert_allclose(found[1].mean().pairs[:, 0], [0.25, 0.75], atol=0.05)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for the program is a script")

@@ -2,16 +2,19 @@
 
 import dataclasses
 import json
+import warnings
 
 import numpy as np
 import pytest
-from fuzz.files import packed, subjects, unpacked
+from fuzz.files import HEADER, packed, subjects, unpacked
+from safetensors.numpy import load
 
-from subchain import HMM
+from subchain import EM, HMM
 from subchain.core.ranges import COVARIANCES, POSITIVE, RANKS, SCATTERS, STATES, Range, probabilities
 from subchain.core.records import Record, array, number, states_on
 from subchain.core.stored_records import RecordReader
-from subchain.errors import FileFormatError, InferenceError
+from subchain.errors import ConvergenceWarning, FileFormatError, InferenceError
+from subchain.grammar import PCFG
 
 
 def written(name):
@@ -90,12 +93,38 @@ def test_a_checkpoint_out_of_range_is_refused(name, key, change, message, tmp_pa
         subject.attacked.use(tmp_path / "c")
 
 
+@pytest.mark.parametrize("change", [lambda given: np.concatenate((given, given)), lambda given: given[:1]])
+def test_samples_of_other_numbers_of_chains_are_refused(change, tmp_path):
+    subject, arrays, header = written("checkpoint of gibbs states")
+    drawn = {key: change(array) for key, array in arrays.items() if ".samples." in key}
+    assert drawn
+    (tmp_path / "c").write_bytes(packed(arrays | drawn, json.dumps(header)))
+    with pytest.raises(FileFormatError, match="c cannot be used: the samples are not those of . chains"):
+        subject.attacked.use(tmp_path / "c")
+
+
 def test_statistics_without_a_part_of_the_product_are_refused(tmp_path):
     subject, arrays, header = written("checkpoint of svi average")
     del header["restarts"][0]["average"]["fields"]["emission"]["fields"]["parts"]["parts"]["c"]
     (tmp_path / "c").write_bytes(packed(arrays, json.dumps(header)))
     with pytest.raises(FileFormatError, match="c is damaged: .*KeyError"):
         subject.attacked.use(tmp_path / "c")
+
+
+def test_rules_of_other_symbols_are_refused(tmp_path):
+    rules = "S -> NP VP\nNP -> 'dogs' | 'cats'\nVP -> V | V NP\nV -> 'bark' | 'chase'"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        PCFG(rules, EM(max_iter=2), progress=False, random_state=0).fit(["dogs bark", "cats chase dogs"]).save(
+            tmp_path / "g"
+        )
+    content = (tmp_path / "g").read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])["__metadata__"][HEADER]
+    forged = {key: array * (not key.endswith(".groups")) for key, array in load(content).items()}
+    (tmp_path / "g").write_bytes(packed(forged, header))
+    with pytest.raises(FileFormatError, match="g cannot be used: the symbol '.*' of the file has no rule"):
+        PCFG.load(tmp_path / "g")
 
 
 def test_settings_of_a_grammar_that_are_none_are_refused(tmp_path):

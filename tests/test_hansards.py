@@ -35,6 +35,7 @@ def text() -> ParallelText:
     ("settings", "most"),
     [
         ({"symmetrize": "product"}, 8.6),
+        ({"symmetrize": "grow-product"}, 8.6),
         ({}, 10.0),
         ({"agreement": False}, 12.7),
         ({"inference": CVI(cluster="state"), "agreement": False, "concentration": 0.01, "iterations": 3}, 13.8),

@@ -12,12 +12,16 @@ import naive_latent
 import numpy as np
 import pytest
 
-from subchain import CVI, EM, SCVI, SVI, VI, Gibbs
+from subchain import CVI, EM, SCVI, SVI, VI, Gibbs, Hastings
 from subchain.core.files import read_arrays, write_arrays
 from subchain.data.treebank import prepare_trees
 from subchain.data.unseen_words import word_class
 from subchain.errors import FileFormatError, InputError, NotFittedError
 from subchain.grammar import LatentPCFG, Tree, bracket_scores, clean_tree, parse_bracketed, read_trees
+from subchain.inference.run.fit import fit_problem
+from subchain.inference.run.loop import Known, RunState
+from subchain.inference.run.problem import Problem
+from subchain.propagation.latent.passes import count_drawn
 from subchain.structures.latent import structure as structure_module
 from subchain.structures.latent.grammar import treebank_grammar
 from subchain.structures.latent.layout import Layout, entries_of, layout_of
@@ -56,6 +60,7 @@ ALGORITHMS: dict[str, Any] = {
     "cvi batch": CVI(max_iter=8, tolerance=0.0, order="batch"),
     "cvi without exclusion": CVI(max_iter=8, tolerance=0.0, exclude=False, order="shuffled"),
     "gibbs": Gibbs(n_samples=6, burn_in=4, n_chains=2),
+    "hastings": Hastings(n_samples=6, burn_in=4, n_chains=2),
 }
 
 
@@ -135,6 +140,40 @@ def test_drawn_annotations_have_the_expected_counts() -> None:
     _, drawn = structure.draw(point, some, rng)
     expected = structure.expected(point, np.arange(len(trees))).rules.counts
     np.testing.assert_allclose(drawn.rules.counts / 4000, expected, atol=0.06)
+
+
+@pytest.mark.parametrize("name", ["gibbs", "hastings"])
+def test_samplers_draw_annotations_as_often_as_the_posterior_says(name: str) -> None:
+    """With parameters drawn in turn; and summed out, where proposals are rejected since trees use rules twice."""
+    text = ["(S (S (A a) (A b)) (A a))", "(S (A a) (A b))"]
+    trees = prepare_trees([parse_bracketed(line) for line in text]).trees
+    grammar, forest = treebank_grammar(trees)
+    layout = layout_of(grammar, np.array([1, *[2] * (grammar.n_symbols - 1)]))
+    structure, prior = AnnotatedTrees(forest, layout), AnnotatedPosterior.symmetric(layout.widths, 0.6)
+    kind = {"n_samples": 6000, "burn_in": 50, "n_chains": 1, "keep_states": True}
+    algorithm = Gibbs("sequence", "sampled", **kind) if name == "gibbs" else Hastings(**kind)  # type: ignore[arg-type]
+    start = RunState(Known(structure.statistics(prior.mean()), prior.mean()), seed=5)  # type: ignore[arg-type]
+    drawn = fit_problem(Problem(structure, prior), algorithm, [lambda: start], np.random.SeedSequence(1)).best
+    assert drawn is not None
+    accepted = np.mean(drawn.trace.measures["accepted"])
+    assert accepted == 1.0 if name == "gibbs" else 0.5 < accepted < 0.99
+    kept = drawn.results.memory["samples.hidden"].reshape(-1, len(forest.rules))
+    sizes = layout.rules.sizes[forest.rules, 0].tolist()
+    logs: dict[tuple[int, ...], float] = {}
+    for chosen in itertools.product(*map(range, sizes)):
+        counts = np.zeros(layout.n_entries)
+        count_drawn(forest, layout.rules, np.array(chosen), counts)
+        evidence = prior.log_evidence(structure.record(counts, 0.0, 5.0))
+        assert evidence is not None
+        logs[chosen] = evidence
+    weights = np.exp(np.array(list(logs.values())) - np.logaddexp.reduce(list(logs.values())))
+    every, found = np.array(list(logs)), np.array(kept)
+    free = [k for k, size in enumerate(sizes) if size > 1]
+    for one, other in itertools.combinations(free, 2):
+        truth = weights @ (every[:, one] == every[:, other])
+        assert (found[:, one] == found[:, other]).mean() == pytest.approx(truth, abs=0.03)
+    whole = weights @ (every[:, free].sum(axis=1) % 2)
+    assert (found[:, free].sum(axis=1) % 2).mean() == pytest.approx(whole, abs=0.03)
 
 
 def test_one_annotation_is_the_treebank_grammar() -> None:
@@ -409,7 +448,7 @@ def test_long_sentences_do_not_underflow() -> None:
 def test_what_the_grammar_cannot_derive_is_named() -> None:
     grammar = fitted()
     sentences = ["it sees", "sees the the"]
-    with pytest.warns(UserWarning, match=r"cannot derive 1 sentences, the first of them sentence 1 \('sees the the'\)"):
+    with pytest.warns(UserWarning, match=r"cannot derive sentence 1 \('sees the the'\)"):
         assert [tree is None for tree in grammar.parse(sentences)] == [False, True]
     with pytest.warns(UserWarning, match="log probability is -inf"):
         assert np.isneginf(grammar.score_samples(sentences)).tolist() == [False, True]

@@ -21,11 +21,13 @@ from subchain.grammar import PCFG, Tree, read_dependencies
 from subchain.inference.run.fit import fit_problem
 from subchain.inference.run.loop import Known, RunState
 from subchain.inference.run.problem import Problem
+from subchain.propagation.phrases.passes import EXPECT
 from subchain.structures.phrases.ledger import PhraseLedger
 from subchain.structures.phrases.model import PhrasePosterior
 from subchain.structures.phrases.rules import expanded
+from subchain.structures.phrases.starts import begun
 from subchain.structures.phrases.structure import PhraseTrees
-from subchain.structures.phrases.walkers import PhraseWalker, PhraseWalkers
+from subchain.structures.phrases.walkers import PhraseWalker
 from subchain.tables import DirichletRowTable, GroupedDirichlet, GroupedSums, RuleSums
 from subchain.tasks.phrase_trees import TreeBuilder
 
@@ -153,7 +155,7 @@ def test_the_sampler_agrees_with_the_joint_distribution() -> None:
     """Geweke's test: sweeps and new words in turn keep the joint distribution of sentences of these lengths."""
     structure, _ = structure_of(["a b b", "b b"], "S -> S S | A S | 'b' | 'a'\nA -> 'a' | 'b' | S A")
     prior, rng = prior_of(structure, 0.1), np.random.default_rng(3)
-    walker = PhraseWalkers(structure, Hastings(), prior, 7).walker(0, np.empty(0, dtype=np.int64))
+    walker: Any = structure.walkers(Hastings(), prior, 7).walker(0, np.empty(0, dtype=np.int64))
     walker.begin(prior.mean())
     kept: list[Any] = []
     for sweep in range(6000):
@@ -180,7 +182,7 @@ def test_the_sampler_agrees_with_the_joint_distribution() -> None:
 
 def trees_of(walker: PhraseWalker) -> list[Tree | None]:
     """Return the trees of a walker."""
-    structure, hidden = walker.shared.structure, np.asarray(walker.hidden)
+    structure, hidden = walker.structure, np.asarray(walker.hidden)
     builder = TreeBuilder(structure.grammar, structure.rules)
     return [builder.tree(hidden[at + 1 : at + 1 + hidden[at]].tolist()) for at in structure.rooms[:-1].tolist()]
 
@@ -198,7 +200,7 @@ def features(trees: list[Any]) -> list[float]:
 
 def redraw_words(walker: PhraseWalker, concentration: Any, rng: np.random.Generator) -> None:
     """Draw every word of the text again given the shape of its tree and all other words."""
-    structure = walker.shared.structure
+    structure = walker.structure
     grammar, hidden = structure.grammar, np.array(walker.hidden)
     first = len(grammar.binary_pair) + len(grammar.unary)
     counts = concentration + walker.statistics().rules.counts  # type: ignore[attr-defined]
@@ -217,6 +219,7 @@ def redraw_words(walker: PhraseWalker, concentration: Any, rng: np.random.Genera
             hidden[place], structure.text.edge[edge, 2] = first + row, terminals[row]
             edge += 1
     walker.hidden = hidden
+    walker._count()
 
 
 def test_the_sampler_accepts_everything_where_no_symbol_comes_twice() -> None:
@@ -252,6 +255,28 @@ def test_a_visit_takes_the_sentence_out_first(excludes: bool) -> None:
     assert ledger.since[0] == pytest.approx(total_entropy, abs=1e-5)
 
 
+def test_visits_begin_with_what_the_start_expects_of_each_sentence() -> None:
+    """Not with what its counts, shared by all sentences, make of them: flat weights are no probabilities."""
+    structure, _ = structure_of()
+    prior, weights = prior_of(structure, 0.3), np.random.default_rng(0).uniform(0.5, 1.5, len(structure.rules))
+    ledger = PhraseLedger(structure, prior)
+    ledger.begin(begun(structure, weights, prior))
+    found = structure.run(EXPECT, weights, np.arange(structure.n_clusters))
+    np.testing.assert_allclose(ledger.shares["rules"], found.shares, rtol=1e-6)
+    ledger.check_sum(ledger.statistics)
+
+
+def test_rules_that_are_not_allowed_get_no_share_from_a_start() -> None:
+    structure, _ = structure_of()
+    forbidden = structure.rules.right.index((1, 0))  # S -> A S, beside S -> S S
+    concentration = np.where(np.arange(len(structure.rules)) == forbidden, 0.0, 0.3)
+    prior = PhrasePosterior.of(structure.rules, concentration)
+    ledger = PhraseLedger(structure, prior)
+    ledger.begin(begun(structure, np.ones(len(structure.rules)), prior))
+    assert ledger.counts["rules"][forbidden] == 0.0
+    assert ledger.counts["rules"].sum() > concentration.sum() + 1.0
+
+
 def test_counts_are_the_sum_of_all_shares_after_any_pass() -> None:
     structure, _ = structure_of()
     prior = prior_of(structure, 0.3)
@@ -284,7 +309,7 @@ def test_the_entropy_of_a_visited_sentence_is_that_of_all_its_trees() -> None:
 
 def test_a_written_grammar_is_used_without_a_fit() -> None:
     grammar = PCFG("S -> 'a' S 'b' [0.4] | 'a' 'b' [0.6]", progress=False)
-    with pytest.warns(UserWarning, match=r"cannot derive 1 sentences, the first of them sentence 1 \('a'\)"):
+    with pytest.warns(UserWarning, match=r"cannot derive sentence 1 \('a'\)"):
         trees = grammar.parse(["a a b b", "a", ""])
     assert [str(tree) for tree in trees] == ["(S a (S a b) b)", "None", "None"]
     with pytest.warns(UserWarning, match="-inf"):
@@ -374,7 +399,7 @@ def test_tags_of_treebanks_are_sentences() -> None:
 
 def test_sentences_that_no_weights_can_derive_are_left_out() -> None:
     with pytest.warns(
-        UserWarning, match=r"cannot derive 2 sentences, the first of them sentence 1 \('c'\); they are left"
+        UserWarning, match=r"cannot derive 2 sentences, the first of them sentence 1 \('c'\); left out of"
     ):
         grammar = fitted(sentences=["a b", "c", "b", "a"])
     assert grammar.score(["a b", "b"]) > -10.0

@@ -26,7 +26,7 @@ class Diagonal:
     """An aligner that links words of the same position, and stores what it was told."""
 
     status_ = "converged"
-    _read_with = {"max_jump": 7, "end_jumps": False, "prefix": None}  # noqa: RUF012
+    _read_with = {"max_jump": 7, "end_jumps": False, "prefix": None, "rare": None}  # noqa: RUF012
     made: list[Diagonal] = []  # noqa: RUF012
 
     def __init__(self, **settings: Any) -> None:

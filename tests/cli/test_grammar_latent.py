@@ -35,7 +35,7 @@ def test_a_treebank_is_learned_used_and_scored(run: Run) -> None:
     [tree] = fitted.parse(["it sees the dog"])
     parsed = run("grammar", "parse", "g", "text.txt")
     assert parsed.stdout.splitlines() == [str(tree), ""]
-    assert "cannot derive 1 sentences, the first of them sentence 1" in parsed.stderr
+    assert "cannot derive sentence 1" in parsed.stderr
     run("grammar", "parse", "g", "bank.txt", "-o", "parsed.txt")
     gold = [tree for tree in map(clean_tree, read_trees("bank.txt")) if tree is not None]
     assert [own.leaves() for own in read_trees("parsed.txt")] == [own.leaves() for own in gold]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subchain.data import ParallelText, as_parallel_text, read_parallel
+from subchain.data import ParallelText, as_parallel_text, read_parallel, word_coding
 from subchain.errors import FileFormatError, InputError
 
 SOURCE = ["the house", "", "The green house"]
@@ -172,3 +172,61 @@ class TestFiles:
 def test_a_sentence_of_ten_thousand_tokens_is_read() -> None:
     text = read_parallel(io.StringIO("w " * 10_000), io.StringIO("v " * 10_000))
     assert text.n_cells == 10**8
+
+
+class TestCompiledReading:
+    """Files are read by compiled code; what it gives is what Python's methods of strings give."""
+
+    SPACES = "\t\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2005\u200a\u2028\u2029\u202f\u205f\u3000"
+    LETTERS = "abÉßİΣ\u200b\x00\x1b\u180e中\U0001f600\u2010\u200f\u2080\u3001Â\x7f\x80"
+
+    def read(
+        self, folder: Path, lines: list[str], mark: bytes = b"", ending: str = "\n", **options: Any
+    ) -> ParallelText:
+        content = mark + "\n".join(lines).encode() + (ending.encode() if lines else b"")
+        (folder / "one").write_bytes(content)
+        (folder / "other").write_text("x\n" * len(lines))
+        return read_parallel(folder / "one", folder / "other", **options)
+
+    def check(self, found: ParallelText, lines: list[str], lowercase: bool = False) -> None:
+        expected = ParallelText.from_sentences(lines, ["x"] * len(lines), lowercase)
+        np.testing.assert_array_equal(found.source_tokens, expected.source_tokens)
+        np.testing.assert_array_equal(found.source_offsets, expected.source_offsets)
+        assert found.source_words == expected.source_words
+
+    @pytest.mark.parametrize("chunk", [7, 1 << 24])
+    @pytest.mark.parametrize("lowercase", [False, True])
+    def test_words_lie_between_white_space_of_any_kind(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, lowercase: bool
+    ) -> None:
+        monkeypatch.setattr(word_coding, "CHUNK", chunk)
+        rng = np.random.default_rng(1)
+        for _ in range(40):
+            sizes = rng.integers(0, 30, size=rng.integers(0, 8))
+            letters = [rng.choice(list(self.SPACES if rng.random() < 0.4 else self.LETTERS)) for _ in range(sum(sizes))]
+            lines = ["".join(letters[:size]) for size in sizes]
+            self.check(self.read(tmp_path, lines, lowercase=lowercase), lines, lowercase)
+
+    def test_a_mark_of_the_byte_order_is_no_word(self, tmp_path: Path) -> None:
+        self.check(self.read(tmp_path, ["a b", "c"], mark=b"\xef\xbb\xbf"), ["a b", "c"])
+        self.check(self.read(tmp_path, [""], mark=b"\xef\xbb\xbf", ending=""), [""])
+
+    def test_the_last_line_needs_no_end(self, tmp_path: Path) -> None:
+        self.check(self.read(tmp_path, ["a b", "c"], ending=""), ["a b", "c"])
+
+    def test_the_table_of_words_grows(self, tmp_path: Path) -> None:
+        lines = [
+            " ".join(f"word{number % 39_000}" for number in range(first, first + 50)) for first in range(0, 80_000, 50)
+        ]
+        lines.append("long" * 100_000 + " " + "long" * 100_000)
+        self.check(self.read(tmp_path, lines), lines)
+
+    def test_known_words_keep_their_codes(self, tmp_path: Path) -> None:
+        seen = ParallelText.from_sentences(["b"], ["x"])
+        assert self.read(tmp_path, ["a b"], like=seen).source_words == ["b", "a"]
+
+    def test_bytes_that_are_no_text_are_named_with_their_line(self, tmp_path: Path) -> None:
+        (tmp_path / "one").write_bytes(b"a\n\xe9t\xe9\n")
+        (tmp_path / "other").write_bytes(b"a\nb\n")
+        with pytest.raises(FileFormatError, match="line 2 of .*one' is not UTF-8"):
+            read_parallel(tmp_path / "one", tmp_path / "other")

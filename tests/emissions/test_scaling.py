@@ -8,7 +8,9 @@ from subchain.emissions.scaling import exponentiate_in_place
 
 
 @given(st.integers(1, 5), st.integers(0, 1200), st.floats(0.1, 3000.0), st.integers(0, 99))
-def test_columns_are_exponentials_relative_to_their_largest_and_never_below_the_least(n_states: int, n: int, spread: float, seed: int) -> None:
+def test_columns_are_exponentials_relative_to_their_largest_and_never_below_the_least(
+    n_states: int, n: int, spread: float, seed: int
+) -> None:
     logs = np.random.default_rng(seed).normal(size=(n_states, n)) * spread
     table = logs.copy()
     shift = exponentiate_in_place(table)

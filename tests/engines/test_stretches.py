@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from chains import left_right, sticky
 
 from subchain.data import Sequences
-from subchain.emissions import Categorical, Gaussian
+from subchain.emissions import Categorical
 from subchain.engines import Cpu, Part, Surrogate
 from subchain.engines.cpu import fused
 from subchain.engines.cpu.passes import StretchEnds
@@ -58,7 +60,7 @@ def test_stretches_add_up_to_the_whole(kind, cuts, is_compiled, monkeypatch):
     engine, edges = Cpu(2), [0, *cuts, len(values)]
     whole = engine.statistics(surrogate, Part(Sequences(values)))
     total = None
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in pairwise(edges):
         ends = StretchEnds(before.get(start), after.get(stop))
         found, told = engine.stretch(surrogate, Part(Sequences(values[start:stop])), ends)
         total = found if total is None else total + found

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from naive_engine import NaiveEngine
 
-from subchain import EM, HMM, SVI, VI, Categorical, DiagonalGaussian, Dirichlet
-from subchain.engines import Cpu
-from subchain.engines.cpu import fused
+from subchain import EM, HMM, SVI, VI, Buffer, Categorical, DiagonalGaussian, Dirichlet, GrowBuffer
+from subchain.data import Sequences
+from subchain.engines import Cpu, Part, Surrogate
+from subchain.engines.cpu import fused, updates
+from subchain.engines.subchains import Minibatch
 from subchain.propagation import forward_backward
 from subchain.propagation.underflow import reached
 from subchain.transitions import layout
@@ -30,7 +32,8 @@ CHAINS = {
 @pytest.fixture(autouse=True, params=["tile by tile", "in one call"])
 def method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled passes are for large data; here for all, or for none."""
-    monkeypatch.setattr(fused, "LARGE", 0 if request.param == "in one call" else 1 << 60)
+    for module in (fused, updates):
+        monkeypatch.setattr(module, "LARGE", 0 if request.param == "in one call" else 1 << 60)
 
 
 def hard_sequence(name: str, n: int, more: int) -> Any:
@@ -175,3 +178,76 @@ def test_subchains_notice_it_too() -> None:
     fitted = HMM(2, "categorical", prior, SVI(length=None, batch=2, max_updates=1), init=start, random_state=0)
     fitted.fit([x, x[::-1].copy()])
     assert fitted.statistics_.pairs.sum() == pytest.approx(2 * 999)
+
+
+# ---- subchains -------------------------------------------------------------------------------------------------------
+
+
+def stretch(n_left: int, inner: list[tuple[int, int]], n_right: int = 0) -> tuple[Any, Part, Minibatch]:
+    """Two chains that never meet, and one subchain of them: each observation tells one state from the other by a nat.
+
+    Left of the subchain `n_left` of them favour state 0, right of it `n_right` do; inside it, runs of symbols.
+    """
+    inside = np.concatenate([np.full(n, symbol) for symbol, n in inner])
+    x = np.concatenate([np.zeros(n_left, dtype=np.int64), inside, np.zeros(n_right, dtype=np.int64)])
+    likely = np.e / (1.0 + np.e)
+    emission = Categorical.from_parameters([[likely, 1.0 - likely], [1.0 - likely, likely]])
+    data, one = Sequences(x), np.zeros(1, dtype=np.int64)
+    flags = np.array([n_left == 0]), np.array([n_right == 0])
+    batch = Minibatch(one + n_left, one, one + n_left, one + len(inside), *flags, None, None, None)
+    return Surrogate(np.full(2, 0.5), np.eye(2), emission), Part(data), batch
+
+
+@pytest.mark.parametrize(("inner", "favoured"), [([(0, 760), (1, 600)], 1), ([(0, 720), (1, 560)], 0)])
+def test_the_message_from_the_right_may_favour_a_state_that_was_lost(
+    inner: list[tuple[int, int]], favoured: int
+) -> None:
+    """Inside the subchain 160 observations more are for state 0, but what comes after them favours state 1 by 200."""
+    surrogate, part, batch = stretch(0, inner)
+    favour = np.exp(-200.0) if favoured else 1.0
+    stop = np.array([[favour], [1.0 if favoured else np.exp(-200.0)]])
+    found = Cpu(1).minibatch(surrogate, part, batch, np.full((2, 1), 0.5), stop)
+    expected = NaiveEngine().minibatch(surrogate, part, batch, np.full((2, 1), 0.5), stop)
+    np.testing.assert_allclose(found.statistics.chain.pairs, expected.statistics.chain.pairs, atol=1e-8)
+    assert expected.statistics.chain.pairs[favoured, favoured] > 1000.0
+
+
+@pytest.mark.parametrize("n_left", [600, 690])
+def test_a_state_that_a_buffer_nearly_rules_out_may_be_the_right_one(n_left: int) -> None:
+    surrogate, part, batch = stretch(n_left, [(1, 800)], 0)
+    engines, nothing = (Cpu(1), NaiveEngine()), np.array([0])
+    for engine in engines:
+        entered = engine.approach(surrogate, part, batch, np.full(2, 0.5), np.array([n_left]), nothing)
+        found = engine.minibatch(surrogate, part, batch, entered.start, entered.stop)
+        np.testing.assert_allclose(found.statistics.chain.pairs, [[0.0, 0.0], [0.0, 799.0]], atol=1e-8)
+
+
+@pytest.mark.parametrize("grows", [False, True])
+def test_no_buffer_makes_impossible_what_is_possible(grows: bool) -> None:
+    """All that is before the subchain, and all behind it, is for state 0, which cannot emit the last symbol at all."""
+    x = np.concatenate([np.zeros(1000), np.full(50, 2), np.zeros(950)]).astype(np.int64)
+    emission = Categorical.from_parameters([[0.8, 0.2, 0.0], [0.2, 0.3, 0.5]])
+    start = HMM.from_parameters([0.5, 0.5], np.eye(2), emission)
+    boundary = GrowBuffer(tolerance=1e-9, limit=1000) if grows else Buffer(1000)
+    inference = SVI(length=1010, batch=1, boundary=boundary, max_updates=2)
+    frozen = {"emission": Categorical(n_categories=3, frozen=True), "transition": Dirichlet(frozen=True)}
+    for seed in (0, 1):
+        found = [
+            HMM(2, inference=inference, init=start, random_state=seed, engine=engine, **frozen).fit(x).statistics_.pairs
+            for engine in (Cpu(1), NaiveEngine())
+        ]
+        np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_stochastic_fits_are_those_of_a_plain_engine(seed: int) -> None:
+    """800 observations for one of two chains that never meet, after 760 for the other."""
+    surrogate, part, _ = stretch(760, [(1, 800)])
+    start = HMM.from_parameters([0.5, 0.5], np.eye(2), surrogate.emission)
+    frozen = {"emission": Categorical(n_categories=2, frozen=True), "transition": Dirichlet(frozen=True)}
+    found = []
+    for engine in (Cpu(1), NaiveEngine()):
+        inference = SVI(length=1360, batch=1, boundary=Buffer(200), max_updates=1)
+        model = HMM(2, inference=inference, init=start, random_state=seed, engine=engine, **frozen)
+        found.append(model.fit(part.data.values).statistics_.pairs)
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)

@@ -281,4 +281,3 @@ def test_states_and_observations_have_their_joint_distribution(name):
         size = min(ess_bulk(ours.reshape(1, -1)), len(ours))
         error = np.sqrt(ours.var() / size + theirs.var() / len(theirs))
         assert abs(ours.mean() - theirs.mean()) < 4.0 * error
-

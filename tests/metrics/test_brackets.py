@@ -58,7 +58,15 @@ def test_trees_that_cannot_be_compared_are_refused() -> None:
         ([], [], "no trees"),
         ([one], [], "1 parsed trees and 0 gold trees"),
         ([parse_bracketed("(S (A other))")], [one], "sentence 0: the parsed tree is over 'other'"),
-        ([Tree("S", (Tree("A", ("a",)), "b"))], [one], "parsed tree 0 has a word without a tag"),
     ):
         with pytest.raises(InputError, match=message):
             bracket_scores(found, gold)
+
+
+def test_words_beside_other_children_have_no_tag() -> None:
+    """As in trees of a grammar that writes tokens among symbols."""
+    gold = parse_bracketed("(S (NP a (N b)) c (VP d e))")
+    found = Tree("S", (Tree("NP", ("a", Tree("N", ("b",)))), Tree("VP", ("c", Tree("VP", ("d", "e"))))))
+    scores = bracket_scores([found], [gold])
+    assert (scores.n_matched, scores.n_found, scores.n_gold) == (3, 4, 3)
+    assert scores.tagging == 1.0  # one word has a tag

@@ -23,11 +23,13 @@ STAGES = {"ibm1": ("ibm1",), "diagonal": ("diagonal",), "hmm": ("ibm1", "hmm")}
 #: Options of a fit, by the names of their parameters.
 OF_A_FIT = {
     "model": "--model", "inference": "--inference", "iterations": "--iterations",
-    "agreement": "--agreement/--no-agreement", "prefix": "--prefix", "seed": "--seed", "priors": "--priors",
-    "save": "--save",
+    "agreement": "--agreement/--no-agreement", "prefix": "--prefix", "rare": "--rare", "seed": "--seed",
+    "priors": "--priors", "save": "--save",
 }  # fmt: skip
 #: Methods by which the two directions are combined.
-SYMMETRIZATIONS = ("product", "grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union")
+SYMMETRIZATIONS = (
+    "grow-product", "product", "grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union",
+)  # fmt: skip
 
 
 def align(
@@ -45,6 +47,7 @@ def align(
     iterations: align_options.Iterations = None,
     agreement: align_options.Agreement = True,
     prefix: align_options.Prefix = None,
+    rare: align_options.Rare = None,
     priors: align_options.Priors = None,
     fitted: align_options.Fitted = None,
     save: align_options.Save = None,
@@ -68,7 +71,7 @@ def align(
 
         settings = {
             "symmetrize": symmetrize, "threshold": threshold, "stages": STAGES.get(model), "random_state": seed,
-            "agreement": agreement, "iterations": iterations, "n_jobs": jobs, "prefix": prefix,
+            "agreement": agreement, "iterations": iterations, "n_jobs": jobs, "prefix": prefix, "rare": rare,
         }  # fmt: skip
         _check(format, symmetrize, model, inference, priors, fitted)
         _check_links(context, fitted, symmetrize, threshold)
@@ -116,8 +119,10 @@ def _check_links(context: typer.Context, fitted: Path | None, symmetrize: str | 
     given = [name for name in OF_A_FIT if _is_given(context, name)]
     if fitted is not None and given:
         raise InputError(f"--fitted fits nothing; leave out {', '.join(OF_A_FIT[name] for name in given)}.")
-    if threshold is not None and symmetrize not in (None, "product"):
-        raise InputError(f"--threshold is for --symmetrize product, not for {symmetrize}; leave one of them out.")
+    if threshold is not None and symmetrize not in (None, "grow-product", "product"):
+        raise InputError(
+            f"--threshold is for --symmetrize product and grow-product, not for {symmetrize}; leave one of them out."
+        )
 
 
 def _is_given(context: typer.Context, name: str) -> bool:
@@ -256,7 +261,7 @@ def _fit(
     if prior is not None:  # there are no options for these
         settings = settings | {name: prior._read_with[name] for name in ("max_jump", "end_jumps")}
         if settings["prefix"] is None:
-            settings["prefix"] = prior._read_with["prefix"]
+            settings |= {name: prior._read_with[name] for name in ("prefix", "rare")}
     aligner = alignment.WordAligner(progress=progress, **_given(inference=_evaluated(inference), **settings))
     aligner.fit(text, **_given(prior=prior))
     if getattr(aligner, "status_", None) == "interrupted":

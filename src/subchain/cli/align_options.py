@@ -41,17 +41,24 @@ Symmetrize = Annotated[
     typer.Option(
         "--symmetrize",
         metavar="METHOD",
-        help="How the two directions are combined: product (of their posteriors, over --threshold), "
-        "grow-diag-final-and, grow-diag-final, grow-diag, intersection or union.",
+        help="How the two directions are combined: grow-product (posteriors whose geometric mean is over --threshold, "
+        "and further ones for words without a link), product, grow-diag-final-and, grow-diag-final, grow-diag, "
+        "intersection or union.",
     ),
 ]
 Threshold = Annotated[
-    float | None, typer.Option("--threshold", metavar="P", help="Smallest posterior of a link, for product.")
+    float | None, typer.Option("--threshold", metavar="P", help="Smallest posterior of a link, for the products.")
 ]
 Lowercase = Annotated[bool, typer.Option("--lowercase", help="Convert both sides to lower case.")]
 Prefix = Annotated[
     int | None,
     typer.Option("--prefix", metavar="N", rich_help_panel=MODEL, help="Cut words to their first N letters."),
+]
+Rare = Annotated[
+    int | None,
+    typer.Option(
+        "--rare", metavar="N", rich_help_panel=MODEL, help="With --prefix: cut words that occur at most N times only."
+    ),
 ]
 Columns = Annotated[
     str | None, typer.Option("--columns", metavar="A,B", help="The columns of a Parquet file: source, target.")

@@ -15,6 +15,7 @@ from subchain.cli.fit import fit
 from subchain.cli.forecast import forecast
 from subchain.cli.grammar_fit import grammar_fit
 from subchain.cli.grammar_parse import grammar_parse
+from subchain.cli.grammar_report import grammar_report
 from subchain.cli.grammar_sample import grammar_sample
 from subchain.cli.grammar_score import grammar_score
 from subchain.cli.impute import impute
@@ -153,6 +154,13 @@ grammar.command(
         "subchain grammar parse latent.safetensors sentences.txt -o parsed.mrg",
     ),
 )(grammar_parse)
+grammar.command(
+    "report",
+    epilog=examples(
+        "subchain grammar report grammar.safetensors test.conllu -o trees.html",
+        "subchain grammar report latent.safetensors test.mrg --max-length 40 -o trees.html",
+    ),
+)(grammar_report)
 grammar.command(
     "sample",
     epilog=examples(

@@ -13,7 +13,7 @@ from subchain.data import Dependencies
 from subchain.data.dependency_writing import drawn_tree, write_sentences
 from subchain.data.sentences import Tokens, as_sentences
 from subchain.data.tree import Tree
-from subchain.data.treebank_sentences import as_treebank_sentences, words_of
+from subchain.data.treebank_sentences import as_treebank_sentences, trees_of_phrases, words_of
 from subchain.errors import InputError, unknown_name
 from subchain.grammar import (
     DMV,
@@ -97,56 +97,10 @@ class DependencyKind:
 
 
 class _Phrases:
-    """How trees of phrases are written; a sentence without a tree is an empty line in brackets."""
+    """What grammars of phrases share; a sentence without a tree is an empty line in brackets."""
 
+    model: PCFG | LatentPCFG
     formats = ("brackets", "tree")
-
-    def written(self, trees: list[Tree | None], format: str) -> str:
-        if format == "tree":
-            return "\n\n".join("" if tree is None else tree.pretty() for tree in trees) + "\n"
-        return "".join("\n" if tree is None else f"{tree}\n" for tree in trees)
-
-    def plain(self, trees: list[Tree | None]) -> dict[str, Any]:
-        return {"trees": [None if tree is None else str(tree) for tree in trees]}
-
-
-@dataclasses.dataclass
-class PhraseKind(_Phrases):
-    """Context-free grammars."""
-
-    model: PCFG
-    usual_method = "viterbi"
-
-    def read(self, path: Path, column: str | None, punctuation: bool, max_length: int | None) -> list[Tokens]:
-        return read_tokens(path, self.model.unit, column, punctuation, max_length)
-
-    def n_words(self, sentences: list[Tokens]) -> int:
-        return sum(map(len, sentences))
-
-    def parsed(self, sentences: list[Tokens], method: str) -> list[Tree | None]:
-        return self.model.parse(sentences, method)
-
-    def sampled(self, n: int, max_length: int, seed: int) -> list[Tree | None]:
-        return list(self.model.sample(n, max_length, random_state=seed))
-
-    def compared(self, sentences: list[Tokens], method: str) -> None:
-        """Return None: files of sentences have no trees of phrases."""
-
-
-@dataclasses.dataclass
-class TreebankKind(_Phrases):
-    """Grammars with latent annotations; sentences are words, or trees without their traces."""
-
-    model: LatentPCFG
-    usual_method = "max-rule"
-
-    def read(self, path: Path, column: str | None, punctuation: bool, max_length: int | None) -> list[Tree | Tokens]:
-        for name, is_given in (("column", column is not None), ("no-punctuation", not punctuation)):
-            if is_given:
-                raise InputError(f"--{name} is for files of tags; {str(path)!r} is read as words or as trees.")
-        existing(path)
-        found = as_treebank_sentences(path)
-        return [found[number] for number in usable(path, list(map(len, words_of(found))), max_length)]
 
     def n_words(self, sentences: list[Tree | Tokens]) -> int:
         return sum(map(len, words_of(sentences)))
@@ -165,6 +119,41 @@ class TreebankKind(_Phrases):
         names = ("precision", "recall", "f1", "exact", "tagging", "n_missing")
         return {name: getattr(found, name) for name in names}, str(found)
 
+    def written(self, trees: list[Tree | None], format: str) -> str:
+        if format == "tree":
+            return "\n\n".join("" if tree is None else tree.pretty() for tree in trees) + "\n"
+        return "".join("\n" if tree is None else f"{tree}\n" for tree in trees)
+
+    def plain(self, trees: list[Tree | None]) -> dict[str, Any]:
+        return {"trees": [None if tree is None else str(tree) for tree in trees]}
+
+
+@dataclasses.dataclass
+class PhraseKind(_Phrases):
+    """Context-free grammars."""
+
+    model: PCFG
+    usual_method = "viterbi"
+
+    def read(self, path: Path, column: str | None, punctuation: bool, max_length: int | None) -> list[Tree | Tokens]:
+        return read_tokens(path, self.model.unit, column, punctuation, max_length)
+
+
+@dataclasses.dataclass
+class TreebankKind(_Phrases):
+    """Grammars with latent annotations; sentences are words, or trees without their traces."""
+
+    model: LatentPCFG
+    usual_method = "max-rule"
+
+    def read(self, path: Path, column: str | None, punctuation: bool, max_length: int | None) -> list[Tree | Tokens]:
+        for name, is_given in (("column", column is not None), ("no-punctuation", not punctuation)):
+            if is_given:
+                raise InputError(f"--{name} is for files of tags; {str(path)!r} is read as words or as trees.")
+        existing(path)
+        found = as_treebank_sentences(path)
+        return [found[number] for number in usable(path, list(map(len, words_of(found))), max_length)]
+
 
 def learned(grammar: DMV | PCFG | LatentPCFG, given: Any) -> tuple[dict[str, int], str]:
     """Return what a grammar was learned from, and how large it is, as numbers and as text."""
@@ -174,20 +163,26 @@ def learned(grammar: DMV | PCFG | LatentPCFG, given: Any) -> tuple[dict[str, int
         numbers = {"n_trees": n_trees, "n_symbols": n_symbols, "n_annotated_symbols": n_annotated}
         symbols = f"{number_of(n_symbols, 'symbol')}, {n_annotated:,} with annotations"
         return numbers, f"{number_of(n_trees, 'tree')}, {symbols}"
-    sentences = given.tags if isinstance(grammar, DMV) else given
+    sentences = given.tags if isinstance(grammar, DMV) else words_of(given)
     what, size = ("tag", len(grammar.tags_)) if isinstance(grammar, DMV) else ("rule", len(grammar.rules_))
     n_words = sum(map(len, sentences))
     numbers = {"n_sentences": len(sentences), "n_words": n_words, f"n_{what}s": size}
     return numbers, f"{number_of(len(sentences), 'sentence')}, {number_of(n_words, 'word')}, {number_of(size, what)}"
 
 
-def read_tokens(path: Path, unit: str, column: str | None, punctuation: bool, max_length: int | None) -> list[Tokens]:
-    """Return the sentences of a file as tokens; raise an `InputError` if none is left."""
+def read_tokens(
+    path: Path, unit: str, column: str | None, punctuation: bool, max_length: int | None
+) -> list[Tree | Tokens]:
+    """Return the sentences of a file as tokens, or as trees over them; raise an `InputError` if none is left."""
+    existing(path)
+    trees = trees_of_phrases(path) if unit == "word" else None
+    if trees is not None and (column is not None or not punctuation):
+        name = "column" if column is not None else "no-punctuation"
+        raise InputError(f"--{name} is for files of tags; {str(path)!r} has trees.")
     if unit == "word" and not punctuation:
         return [tuple(tags) for tags in read_sentences(path, column, punctuation, max_length).tags]
-    existing(path)
-    found = as_sentences(path, unit, column)
-    return [found[number] for number in usable(path, list(map(len, found)), max_length)]
+    found: list[Tree | Tokens] = list(as_sentences(path, unit, column)) if trees is None else trees
+    return [found[number] for number in usable(path, list(map(len, words_of(found))), max_length)]
 
 
 def kind_of_file(path: Path, jobs: int | None = None) -> Kind:

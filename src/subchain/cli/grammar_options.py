@@ -20,8 +20,8 @@ Sentences = Annotated[
     typer.Argument(
         metavar="SENTENCES",
         help="CoNLL-U, lines of word, tag and head (separated by tabs), or text with a sentence on every line: of tags "
-        "or, for pcfg, any tokens. For latent annotations a bracketed treebank or, to parse and score, also the "
-        "words of the other files.",
+        "or, for pcfg, any tokens; for pcfg also bracketed trees over tokens. For latent annotations a bracketed "
+        "treebank or, to parse and score, also the words of the other files.",
     ),
 ]
 Column = Annotated[
@@ -94,7 +94,7 @@ Inference = Annotated[
         "--inference",
         metavar="ALGORITHM",
         rich_help_panel=MODEL,
-        help="em, vi, cvi, svi, scvi, gibbs or, for pcfg, hastings; or a call such as 'CVI(max_iter=20)'.",
+        help="em, vi, cvi, svi, scvi, gibbs or hastings; or a call such as 'CVI(max_iter=20)'.",
     ),
 ]
 Init = Annotated[

@@ -22,6 +22,8 @@ def resolve_columns(columns: Columns | None, names: Sequence[str] | None, n_colu
         return np.arange(n_columns)
     if not isinstance(columns, (str, int, np.integer, Iterable)):
         raise InputError(f"columns must be names or numbers of columns, not {columns!r}.")
+    if isinstance(columns, np.ndarray) and columns.ndim != 1:
+        raise InputError(f"columns must be a flat list of names or numbers, not an array of shape {columns.shape}.")
     wanted = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
     if not wanted:
         raise InputError("no column is chosen; name at least one, or leave columns out to take all.")

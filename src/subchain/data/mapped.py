@@ -32,7 +32,7 @@ class MappedFile:
     ----------
     path : of the file
     values, map_ : the array, and the map that it is a view of
-    is_read_only : whether the map is; if not, the file is written through it, and may have another date
+    mode : of the map; with "r+" and "w+" the file is written through it, and may have another date
     name : what messages call it, if not by its path
 
     Examples
@@ -42,12 +42,10 @@ class MappedFile:
     True
     """
 
-    def __init__(
-        self, path: str, values: NDArray[Any], map_: mmap.mmap, is_read_only: bool, name: str | None = None
-    ) -> None:
+    def __init__(self, path: str, values: NDArray[Any], map_: mmap.mmap, mode: str, name: str | None = None) -> None:
         self.path = path
         self.name = name or path
-        self.is_read_only = is_read_only
+        self.is_read_only, self._is_written = mode == "r", mode in ("r+", "w+")
         self._values = values
         self._map = map_
         self._row_bytes = values.strides[0]
@@ -65,17 +63,17 @@ class MappedFile:
     def of(cls, values: NDArray[Any], name: str | None = None) -> MappedFile | None:
         """Return the file that an array, or the base of a view, is mapped from; None if there is none."""
         base: Any = values
-        path, is_read_only = None, False
+        path, mode = None, ""
         while isinstance(base, np.ndarray):
             if path is None and isinstance(base, np.memmap):
-                path, is_read_only = base.filename, base.mode == "r"
+                path, mode = base.filename, base.mode
             base = base.base
         if path is None or not isinstance(base, mmap.mmap) or not os.path.exists(path):
             return None
-        return cls(os.fspath(path), values, base, is_read_only, name)
+        return cls(os.fspath(path), values, base, mode, name)
 
     def check(self) -> None:
-        """Raise an `InputError` if the file has another size than before or, mapped for reading, was written to.
+        """Raise an `InputError` if the file has another size than before or, unless the map writes to it, another date.
 
         This is called before each part that is read, and after the last one. A file that was deleted or replaced can
         still be read.
@@ -85,7 +83,7 @@ class MappedFile:
             what = "could not be read, or written, to its end"  # its disk is full or has failed, or it is long again
         elif size != self._size:
             what = f"changed from {self._size} to {size} bytes"
-        elif self.is_read_only and modified not in (self._modified, None):
+        elif not self._is_written and modified not in (self._modified, None):
             what = "was modified"
         else:
             return

@@ -15,6 +15,7 @@ from subchain.data.lines import TextSource, existing_file, name_of_source, numbe
 from subchain.data.packed_parallel import SUFFIX, checked_name, open_packed, pack_pairs
 from subchain.data.parallel_text import ParallelText, Sentence, unequal_sides
 from subchain.data.tables import blaming_file
+from subchain.data.word_coding import code_file
 from subchain.errors import FileFormatError, InputError, unknown_name
 
 #: The token between the two sentences of a line.
@@ -68,11 +69,32 @@ def read_parallel(
             raise InputError("the words of a packed text are coded already; choose lowercase= when it is packed.")
         found = open_packed(cast("str | PathLike[str]", source))
         return found if like is None else found.recoded(like)
+    if target is not None and (quick := _quickly(source, target)) is not None:
+        text = quick.lowered() if lowercase else quick
+        return text if like is None else text.recoded(like)
     sides = CodedLines(() if like is None else like.source_words), CodedLines(() if like is None else like.target_words)
     for pair in _pairs(source, target, format, lowercase, columns):
         for coded, tokens in zip(sides, pair, strict=True):
             coded.append(tokens)
     return ParallelText.from_coded(*sides)
+
+
+def _quickly(source: TextSource, target: TextSource) -> ParallelText | None:
+    """Return the text of two files, read by compiled code; None if they are not paths, or something is wrong with them.
+
+    What is wrong is said by slower code.
+    """
+    if not isinstance(source, (str, PathLike)) or not isinstance(target, (str, PathLike)):
+        return None
+    try:
+        one, other = code_file(source), code_file(target)
+    except InputError:
+        raise
+    except Exception:
+        return None
+    if len(one.offsets) != len(other.offsets):
+        return None
+    return ParallelText(one.codes, one.offsets, other.codes, other.offsets, one.words, other.words)
 
 
 def pack_parallel(

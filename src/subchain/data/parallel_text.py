@@ -159,8 +159,17 @@ class ParallelText:
         target, target_words = _recoded(self.target_tokens, self.target_words, like.target_words)
         return ParallelText(source, self.source_offsets, target, self.target_offsets, source_words, target_words)
 
-    def shortened(self, length: int) -> ParallelText:
+    def shortened(self, length: int, most: int | None = None, like: ParallelText | None = None) -> ParallelText:
         """Return the same text with words cut to their first letters: those that begin alike become one word.
+
+        Parameters
+        ----------
+        length : int
+            Number of letters.
+        most : int, optional
+            Cut only words that occur at most so often.
+        like : ParallelText, optional
+            Text whose words are not cut.
 
         Examples
         --------
@@ -168,8 +177,29 @@ class ParallelText:
         >>> ParallelText.from_sentences(["he worked"], ["er arbeitete"]).shortened(4)[0]
         (['he', 'work'], ['er', 'arbe'])
         """
-        source, source_words = _recoded(self.source_tokens, [word[:length] for word in self.source_words], [])
-        target, target_words = _recoded(self.target_tokens, [word[:length] for word in self.target_words], [])
+        sides = []
+        for tokens, words, known in (
+            (self.source_tokens, self.source_words, set() if like is None else set(like.source_words)),
+            (self.target_tokens, self.target_words, set() if like is None else set(like.target_words)),
+        ):
+            counts = np.bincount(tokens, minlength=len(words))
+            stays = [False] * len(words) if most is None else (counts > most).tolist()
+            cut = [w if stay or w in known else w[:length] for w, stay in zip(words, stays, strict=True)]
+            sides.append(_recoded(tokens, cut, []))
+        (source, source_words), (target, target_words) = sides
+        return ParallelText(source, self.source_offsets, target, self.target_offsets, source_words, target_words)
+
+    def lowered(self) -> ParallelText:
+        """Return the same text in lower case.
+
+        Examples
+        --------
+        >>> from subchain.data import ParallelText
+        >>> ParallelText.from_sentences(["The house"], ["Das Haus"]).lowered()[0]
+        (['the', 'house'], ['das', 'haus'])
+        """
+        source, source_words = _recoded(self.source_tokens, [word.lower() for word in self.source_words], [])
+        target, target_words = _recoded(self.target_tokens, [word.lower() for word in self.target_words], [])
         return ParallelText(source, self.source_offsets, target, self.target_offsets, source_words, target_words)
 
     def __repr__(self) -> str:

@@ -395,7 +395,7 @@ def _recoded(column: NDArray[Any], old: Vocabulary | None, new: Vocabulary | Non
 def _checked_values(values: NDArray[Any]) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         raise InputError("Sequences takes plain arrays; as_sequences turns masked entries into missing values.")
-    values = values if isinstance(values, np.ndarray) else np.asarray(values)
+    values = values if isinstance(values, np.memmap) else np.asarray(values)
     if values.dtype == np.bool_:
         values = values.view(np.uint8)
     if not is_supported(values.dtype):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -11,7 +11,7 @@ from subchain.data.dependencies import Dependencies, has_word_lines, words_of_li
 from subchain.data.lines import numbered_lines
 from subchain.data.sentences import Tokens, as_sentences
 from subchain.data.tree import Tree
-from subchain.data.treebank import clean_tree
+from subchain.data.treebank import clean_tree, is_preterminal
 
 
 def as_treebank_sentences(source: Any) -> list[Tree | Tokens]:
@@ -37,10 +37,32 @@ def words_of(sentences: Sequence[Tree | Tokens]) -> list[Tokens]:
     return [tuple(given.leaves()) if isinstance(given, Tree) else given for given in sentences]
 
 
+def is_bracketed(lines: Iterable[tuple[int, str]]) -> bool:
+    """Return whether the numbered lines of a file are bracketed trees."""
+    first = next((line for _, line in lines if line.strip()), "")
+    return first.lstrip().startswith("(") and not first.startswith("(\t")  # else the word "(" with its fields
+
+
+def trees_of_phrases(path: str | PathLike[str]) -> list[Tree | Tokens] | None:
+    """Return the bracketed trees of a file whose leaves are tokens of any grammar; None if it has other contents.
+
+    Where every word has a tag of its own, as in a treebank, traces and function tags are taken away; a tree of traces
+    alone has no tokens.
+    """
+    if not is_bracketed(numbered_lines(path)):
+        return None
+    return [_cleaned(tree) if _has_tags(tree) else tree for tree in read_trees(path)]
+
+
+def _has_tags(tree: Tree) -> bool:
+    """Return whether every token is the only child of its node."""
+    nodes = (node for node in tree.subtrees() if any(isinstance(child, str) for child in node.children))
+    return all(map(is_preterminal, nodes))
+
+
 def _sentences_of_file(path: str | PathLike[str]) -> list[Tree | Tokens]:
     lines = list(numbered_lines(path))
-    first = next((line for _, line in lines if line.strip()), "")
-    if first.lstrip().startswith("(") and not first.startswith("(\t"):  # else the word "(" with its fields
+    if is_bracketed(lines):
         return [_cleaned(tree) for tree in read_trees(path)]
     if has_word_lines(path, lines):
         return [tuple(sentence) for sentence in words_of_lines(path, lines)]

@@ -51,6 +51,7 @@ def word_groups(given: Any, vocabulary: Vocabulary | None) -> Index:
             f"groups has numbers up to {n_groups - 1}, so {n_groups} groups, but only {len(groups)} words; there cannot"
             " be more groups than words."
         )
+    groups = groups.astype(np.int64)
     empty = np.flatnonzero(np.bincount(groups, minlength=n_groups) == 0)
     if len(empty):
         raise InputError(f"group {empty[0]} has no word; number the groups from 0 without gaps.")
@@ -58,7 +59,10 @@ def word_groups(given: Any, vocabulary: Vocabulary | None) -> Index:
 
 
 def _from_array(given: Any) -> Index:
-    groups = np.asarray(given)
+    try:
+        groups = np.asarray(given)
+    except ValueError:
+        raise InputError("groups must be a vector with one whole number for each word, not a ragged list.") from None
     if groups.ndim != 1 or groups.dtype.kind not in "iu" or not len(groups):
         raise InputError(
             "groups must be a vector with one whole number for each word, or the path of a file, not "
@@ -67,7 +71,7 @@ def _from_array(given: Any) -> Index:
     if groups.min() < 0:
         word = int(groups.argmin())
         raise InputError(f"word {word} has no group: groups[{word}] is {groups[word]}; groups are numbered from 0.")
-    return groups.astype(np.int64)
+    return groups
 
 
 def _from_file(path: Path, vocabulary: Vocabulary | None) -> Index:

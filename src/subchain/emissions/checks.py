@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subchain.core.checks import real_numbers
 from subchain.data.sequences import Sequences
 from subchain.errors import InputError
 
@@ -88,10 +89,7 @@ def first_where(data: Sequences, test: Any) -> int:
 
 def positive(name: str, given: Any) -> NDArray[np.float64]:
     """Return a hyperparameter as an array; raise an `InputError` unless it is positive and finite."""
-    try:
-        value = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a positive number or an array of them, not {given!r}.") from None
+    value = real_numbers(name, given)
     if not (np.isfinite(value).all() and (value > 0.0).all()):
         raise InputError(f"{name} must be positive and finite, not {given!r}.")
     return value
@@ -99,7 +97,7 @@ def positive(name: str, given: Any) -> NDArray[np.float64]:
 
 def check_probabilities(name: str, given: ArrayLike) -> NDArray[np.float64]:
     """Return a table (K, W) of floats; raise an `InputError` unless each row is a probability distribution."""
-    table = np.asarray(given, dtype=np.float64)
+    table = real_numbers(name, given)
     if table.ndim != 2:
         raise InputError(f"{name} must be a table with one row per state; got shape {table.shape}.")
     if not np.isfinite(table).all() or (table < 0.0).any():

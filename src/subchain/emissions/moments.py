@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.checks import real_numbers
 from subchain.core.ranges import LARGEST, REAL
 from subchain.core.records import Sums, array
 from subchain.data.sequences import Sequences
@@ -269,11 +270,11 @@ class RealEmission(Emission):
 
 def spread_over(name: str, given: Any, shape: tuple[int, ...], meaning: str) -> Array:
     """Broadcast a hyperparameter to `shape`; `meaning` lists the accepted shapes for the error message."""
+    value = real_numbers(name, given)
     try:
-        value = np.asarray(given, dtype=np.float64)
         result = np.broadcast_to(value, shape).copy()
-    except (TypeError, ValueError):
-        raise InputError(f"{name} has shape {np.shape(given)}; expected {meaning}.") from None
+    except ValueError:
+        raise InputError(f"{name} has shape {value.shape}; expected {meaning}.") from None
     if not np.isfinite(result).all():
         raise InputError(f"{name} must be finite, not {given!r}.")
     return result

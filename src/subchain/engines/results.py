@@ -161,6 +161,8 @@ class PassMemory(NamedTuple):
 class Approach(NamedTuple):
     """Messages that arrive at the subchains of a minibatch from both sides.
 
+    In a column, states to which the positions on that side can lead have weights of at least e^-700 times the largest.
+
     Attributes
     ----------
     start : (K, M) weights of the first positions' states before their observations are seen

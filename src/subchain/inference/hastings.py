@@ -52,13 +52,9 @@ class Hastings(Gibbs):
         keep_states: bool = False,
         time_limit: float | None = None,
     ) -> None:
-        self.n_samples = n_samples
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.annealing = annealing
-        self.keep_states = keep_states
-        self.time_limit = time_limit
+        super().__init__(
+            self.block, self.parameters, n_samples, burn_in, thin, n_chains, annealing, keep_states, time_limit
+        )
 
     def suited_to(self, emission: Emission) -> Hastings:
         return self

@@ -43,7 +43,7 @@ class BracketScores(NamedTuple):
     exact : float
         Share of sentences whose brackets are all right.
     tagging : float
-        Share of words, without punctuation, whose tag is right.
+        Share of words, without punctuation, whose tag is right; words without a tag in the gold tree do not count.
     n_sentences, n_missing : int
         Sentences, and those without a tree, whose gold brackets count as not found.
     """
@@ -105,21 +105,22 @@ def bracket_scores(found: Iterable[PhraseTree | None], gold: Iterable[PhraseTree
         raise InputError("there are no trees to compare.")
     counts: Counter[str] = Counter()
     for number, (mine, theirs) in enumerate(zip(parsed, right, strict=True)):
-        gold_leaves = _leaves(theirs, f"gold tree {number}")
+        gold_leaves = _leaves(theirs)
         kept = [leaf.tag not in LEFT_OUT for leaf in gold_leaves if leaf.tag != EMPTY]
         gold_brackets = _brackets(theirs, gold_leaves, kept)
         counts["gold"] += sum(gold_brackets.values())
-        counts["words"] += sum(kept)
+        is_tagged = [leaf.tag not in LEFT_OUT | {""} for leaf in gold_leaves if leaf.tag != EMPTY]
+        counts["words"] += sum(is_tagged)
         if mine is None:
             counts["missing"] += 1
             continue
-        leaves = _leaves(mine, f"parsed tree {number}")
+        leaves = _leaves(mine)
         pairs = _pairs(leaves, gold_leaves, number)
         brackets = _brackets(mine, leaves, kept)
         counts["found"] += sum(brackets.values())
         counts["matched"] += sum((brackets & gold_brackets).values())
         counts["exact"] += brackets == gold_brackets
-        counts["tags"] += sum(k and own == gold_tag for k, (own, gold_tag) in zip(kept, pairs, strict=True))
+        counts["tags"] += sum(k and own == gold_tag for k, (own, gold_tag) in zip(is_tagged, pairs, strict=True))
     n, words = len(right), counts["words"]
     return BracketScores(
         counts["matched"], counts["found"], counts["gold"], counts["exact"] / n,
@@ -139,11 +140,18 @@ class _Leaf(NamedTuple):
     tag: str
 
 
-def _leaves(tree: PhraseTree, name: str) -> list[_Leaf]:
-    """Return the words of a tree with their tags, with traces."""
-    found = [_Leaf(str(node.children[0]), node.label) for node in tree.subtrees() if _is_tag(node)]
-    if len(found) != len(tree.leaves()):
-        raise InputError(f"{name} has a word without a tag of its own: {tree!s:.80}.")
+def _leaves(tree: PhraseTree) -> list[_Leaf]:
+    """Return the words of a tree with their tags, with traces; a word beside other children has the tag ""."""
+    found: list[_Leaf] = []
+    waiting: list[Any] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            found.append(_Leaf(node, ""))
+        elif _is_tag(node):
+            found.append(_Leaf(str(node.children[0]), node.label))
+        else:
+            waiting += reversed(node.children)
     return found
 
 

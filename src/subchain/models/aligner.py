@@ -32,7 +32,7 @@ from subchain.numerics.seeds import seed_sequence
 from subchain.structures.alignment.model import AlignmentPosterior
 from subchain.structures.alignment.structure import Alignments
 from subchain.structures.alignment.text import MOST_WORDS, AlignedText
-from subchain.tasks.linking import PRODUCT
+from subchain.tasks.linking import GROWN_PRODUCT
 
 DIRECTIONS = {"forward": 0, "backward": 1}
 #: Expected links from which on a word pair is in the lexicon.
@@ -57,14 +57,16 @@ class WordAligner(Component):
         geometric means of "vi" give words to NULL on which the directions disagree.
     symmetrize : str
         How links of both directions are combined: "product" keeps those whose posteriors have a geometric mean above
-        `threshold`; or "grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union".
+        `threshold`; "grow-product" adds, for a word that has no link then, the most probable one over half the
+        threshold among the words that its neighbours are linked to, if there is one; or "grow-diag-final-and",
+        "grow-diag-final", "grow-diag", "intersection", "union".
     threshold : float
-        For "product"; a higher one gives fewer and safer links.
+        For the products; a higher one gives fewer and safer links.
     concentration : float
         Concentration β of the prior over the translations of a word; `EM` has a flat prior.
     null_probability : float, optional
         Probability that a word has no counterpart, in the hidden Markov and in the diagonal model; by default 0.2, or
-        0.4 with `agreement=False` if links are not combined by "product"; "vi" has 0.2 in either case.
+        0.4 with `agreement=False` if links are not combined by a product; "vi" has 0.2 in either case.
     max_jump : int
         Width of jumps from which on they share one weight; the longer a jump, the smaller its share.
     end_jumps : bool
@@ -73,6 +75,9 @@ class WordAligner(Component):
     prefix : int, optional
         Number of letters that words are cut to, so that forms of a word that begin alike become one: 4 to 6 where a
         word has many forms that differ in their endings, and the text is small. Words of the results are cut, too.
+    rare : int, optional
+        Cut only words that occur at most so often in the text, so that frequent words that begin alike stay apart; of
+        new text, words that were not seen in training.
     iterations : int or sequence of int, optional
         Iterations of each stage; by default 2 of model 1 and 3 of the hidden Markov model for "cvi", 5 of each for "em"
         and "vi", 1 pass of each for "scvi", and 20 sweeps of burn-in and 20 draws for "gibbs".
@@ -107,13 +112,14 @@ class WordAligner(Component):
         stages: Sequence[str] = ("ibm1", "hmm"),
         inference: str | Algorithm = "cvi",
         agreement: bool = True,
-        symmetrize: str = PRODUCT,
+        symmetrize: str = GROWN_PRODUCT,
         threshold: float = 0.4,
         concentration: float = 1e-3,
         null_probability: float | None = None,
         max_jump: int = 10,
         end_jumps: bool = True,
         prefix: int | None = None,
+        rare: int | None = None,
         iterations: int | Sequence[int] | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -129,6 +135,7 @@ class WordAligner(Component):
         self.max_jump = max_jump
         self.end_jumps = end_jumps
         self.prefix = prefix
+        self.rare = rare
         self.iterations = iterations
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -169,7 +176,7 @@ class WordAligner(Component):
             raise InputError("there is no sentence pair with words on both sides to learn from.")
         _warn_of_left_out(data)
         null_probability = null_probability_of(self.get_params(deep=False), algorithms[-1])
-        names = ("concentration", "max_jump", "end_jumps", "agreement", "prefix")
+        names = ("concentration", "max_jump", "end_jumps", "agreement", "prefix", "rare")
         settings = {name: getattr(self, name) for name in names}
         settings |= {"null_probability": null_probability, "n_jobs": self._jobs()}
         known_stage = None if prior is None else prior.stage_
@@ -202,15 +209,16 @@ class WordAligner(Component):
 
     def _text(self, source: Any, target: Any, known: WordAligner | None = None) -> ParallelText:
         """Return sentences of any kind as text, with words cut to a prefix, with the codes of a fitted aligner."""
-        text, length = as_parallel_text(source, target), self.prefix
+        text, settings = as_parallel_text(source, target), self.get_params(deep=False)
         like = None
         if known is not None:
             known._fitted()
             nothing = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
             like = ParallelText(*nothing, *nothing, known.source_words_, known.target_words_)
-            length = known._read_with["prefix"]
-        if length is not None:
-            text = text.shortened(int(length))
+            settings = known._read_with
+        if settings["prefix"] is not None:
+            is_new = known is self
+            text = text.shortened(int(settings["prefix"]), None if is_new else settings["rare"], like)
         return text if like is None else text.recoded(like)
 
     def _fitted(self) -> AlignmentPosterior:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KIND, VERSION = "word aligner", 2
 #: Settings of files that were written before these were offered.
-EARLIER: dict[str, Any] = {"end_jumps": False, "prefix": None}
+EARLIER: dict[str, Any] = {"end_jumps": False, "prefix": None, "rare": None}
 
 
 def save_aligner(aligner: WordAligner, path: str | os.PathLike[str]) -> None:

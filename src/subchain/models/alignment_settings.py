@@ -10,19 +10,19 @@ import numpy as np
 from subchain.errors import InputError, unknown_name
 from subchain.inference import Algorithm
 from subchain.models.alignment_stages import STAGES
-from subchain.tasks.linking import PRODUCT
+from subchain.tasks.linking import PRODUCTS
 from subchain.tasks.symmetrization import METHODS
 
 #: Settings that a fitted posterior is read with.
-READ_WITH = ("agreement", "end_jumps", "max_jump", "null_probability", "prefix")
+READ_WITH = ("agreement", "end_jumps", "max_jump", "null_probability", "prefix", "rare")
 #: Settings that an aligner and the one whose counts it begins with have in common.
-IN_COMMON = ("max_jump", "end_jumps", "prefix")
+IN_COMMON = ("max_jump", "end_jumps", "prefix", "rare")
 
 
 def check_settings(given: dict[str, Any]) -> None:
     """Raise an `InputError` if a setting has a wrong type or is out of range."""
     _check_stages(given["stages"])
-    methods, method = (PRODUCT, *METHODS), given["symmetrize"]
+    methods, method = (*PRODUCTS, *METHODS), given["symmetrize"]
     if not isinstance(method, str) or method not in methods:
         raise unknown_name("method of symmetrisation", str(method), methods)
     if not isinstance(given["inference"], (str, Algorithm)):
@@ -32,9 +32,7 @@ def check_settings(given: dict[str, Any]) -> None:
         _check_fraction("null_probability", given["null_probability"])
     if not _is_number(given["concentration"]) or not 0.0 < given["concentration"] < np.inf:
         raise InputError(f"concentration must be a positive and finite number, not {given['concentration']!r}.")
-    for name in ("max_jump", "prefix"):
-        if (name != "prefix" or given[name] is not None) and (not is_whole(given[name]) or given[name] < 1):
-            raise InputError(f"{name} must be a whole number of at least 1, not {given[name]!r}.")
+    _check_counts(given)
     for name in ("agreement", "end_jumps"):
         if not isinstance(given[name], (bool, np.bool_)):
             raise InputError(f"{name} must be True or False, not {given[name]!r}.")
@@ -62,6 +60,14 @@ def _is_number(value: Any) -> bool:
 def _check_fraction(name: str, given: Any) -> None:
     if not _is_number(given) or not 0.0 <= given < 1.0:
         raise InputError(f"{name} must be a number of at least 0 and below 1, not {given!r}.")
+
+
+def _check_counts(given: Mapping[str, Any]) -> None:
+    for name in ("max_jump", "prefix", "rare"):
+        if (name == "max_jump" or given[name] is not None) and (not is_whole(given[name]) or given[name] < 1):
+            raise InputError(f"{name} must be a whole number of at least 1, not {given[name]!r}.")
+    if given["rare"] is not None and given["prefix"] is None:
+        raise InputError("rare= says which words are cut, but there is no prefix= to cut them to; give it, too.")
 
 
 def _check_stages(given: Any) -> None:

@@ -27,7 +27,7 @@ from subchain.structures.alignment.structure import Alignments
 from subchain.structures.alignment.text import AlignedText
 from subchain.structures.alignment.walkers import averaged_shares
 from subchain.tables import JumpSums, JumpWidths
-from subchain.tasks.linking import PRODUCT
+from subchain.tasks.linking import PRODUCTS
 
 #: Stages by name, and what users call them.
 STAGES = {"ibm1": "IBM model 1", "diagonal": "diagonal model", "hmm": "HMM"}
@@ -72,7 +72,7 @@ def null_probability_of(given: dict[str, Any], algorithm: Algorithm) -> float:
     """
     if given["null_probability"] is not None:
         return float(given["null_probability"])
-    is_apart = not given["agreement"] and given["symmetrize"] != PRODUCT and not isinstance(algorithm, VI)
+    is_apart = not given["agreement"] and given["symmetrize"] not in PRODUCTS and not isinstance(algorithm, VI)
     return NULL_PROBABILITY_APART if is_apart else NULL_PROBABILITY
 
 

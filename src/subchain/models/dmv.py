@@ -8,26 +8,25 @@ side and whether it has a dependent there. All rules are learned from sentences 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.checks import positive_number, whole_number
-from subchain.core.components import Component
+from subchain.core.checks import positive_number
 from subchain.core.files import reading
 from subchain.data.dependencies import Dependencies, as_dependencies
 from subchain.data.vocabulary import SymbolTable
 from subchain.engines.threads import n_threads
-from subchain.errors import FileFormatError, InputError, NotFittedError, unknown_name
+from subchain.errors import FileFormatError, InputError, unknown_name
 from subchain.inference import Algorithm
-from subchain.inference.run.checkpoint import stored_entropy
 from subchain.inference.run.trace import Trace, status_of
 from subchain.models.dmv_fit import DMVFit
 from subchain.models.grammar_fit import check_hard, grammar_algorithm
+from subchain.models.grammar_model import GrammarModel
 from subchain.models.posterior_files import load_posterior, save_posterior, texts_of
+from subchain.models.underivable import warn_underivable
 from subchain.numerics.seeds import seed_sequence
 from subchain.propagation.trees.passes import EXPECT, SCORE, Tags
 from subchain.structures.trees.model import TreePoint, TreePosterior
@@ -41,13 +40,13 @@ KIND, VERSION = "dependency grammar", 1
 PARTS = ("root", "stop", "attach")
 
 
-class DMV(Component):
+class DMV(GrammarModel):
     """Learn dependency trees from sentences of tags: the dependency model with valence.
 
     Parameters
     ----------
     inference : str or Algorithm
-        "em", "vi", "cvi", "svi", "scvi", "gibbs", or an object with settings.
+        "em", "vi", "cvi", "svi", "scvi", "gibbs", "hastings", or an object with settings.
     init : "harmonic", "random", "uniform" or DMV
         Where to begin. "harmonic": every word picks a head at distance d with weight 1 / d. "random": the same, with
         random preferences between tags. "uniform": all heads alike. Or a fitted grammar with the same tags, from the
@@ -61,7 +60,7 @@ class DMV(Component):
     root_concentration, stop_concentration : float, optional
         Concentrations for the choice of the root, and for stopping, if they differ.
     iterations : int, optional
-        Iterations, passes over the data, or draws after as many of burn-in. By default 40, for "gibbs" 200; an
+        Iterations, passes over the data, or draws after as many of burn-in. By default 40, for samplers 200; an
         algorithm that is given as an object keeps its own number, and in any case its other settings.
     tags : list of str, optional
         All tags, if sentences to be parsed may have tags that the training sentences have not.
@@ -153,18 +152,13 @@ class DMV(Component):
             self.init._fitted()
             table = SymbolTable(self.init.tags_)
         structure = self._structure(given, table.symbols, is_hard=bool(self.hard))
-        is_seeded = self.random_state is not None
-        entropy = None if is_seeded or not resume else stored_entropy(checkpoint)
         fit = DMVFit(
-            structure, algorithm, int(self.n_init), seed_sequence(self.random_state if entropy is None else entropy),
-            is_seeded, self._concentrations(), self._start(table.symbols),
+            structure, algorithm, int(self.n_init), *self._seeds(checkpoint, resume), self._concentrations(),
+            self._start(table.symbols),
         )  # fmt: skip
         self.posterior_, journey = fit.run(checkpoint, resume, self.progress)
-        best = journey.best
-        assert best is not None
-        self.kind_ = "mode" if algorithm.flat else "mean"
         self.tags_ = table.symbols
-        self.trace_, self.status_, self.runs_ = best.trace, best.status or "max_iter", journey.summaries
+        self._take_run(journey, algorithm)
         return self
 
     def _algorithm(self) -> Algorithm:
@@ -172,9 +166,7 @@ class DMV(Component):
         for name in ("concentration", "root_concentration", "stop_concentration"):
             if name == "concentration" or getattr(self, name) is not None:
                 positive_number(self, name)
-        whole_number(self, "n_init")
-        if self.iterations is not None:
-            whole_number(self, "iterations")
+        self._check_counts()
         if isinstance(self.init, str) and self.init not in STARTS:
             raise unknown_name("start", self.init, STARTS)
         if not isinstance(self.init, (str, DMV)):
@@ -225,15 +217,9 @@ class DMV(Component):
         starts = np.concatenate([[0], np.cumsum([len(sentence) for sentence in sentences])]).astype(np.int64)
         return DependencyTrees(Tags(flat, starts), len(tags), n_threads(self.n_jobs), is_hard=is_hard)
 
-    def _fitted(self) -> TreePosterior:
-        found: TreePosterior | None = getattr(self, "posterior_", None)
-        if found is None:
-            raise NotFittedError("this DMV is not fitted; call fit first, or load a file.")
-        return found
-
     def _point(self) -> TreePoint:
         """Return the rules that the grammar is used with: the mode of `EM`, else the posterior mean."""
-        found = self._fitted().weights(self.kind_)
+        found = self._weights()
         assert isinstance(found, TreePoint)
         return found
 
@@ -256,7 +242,7 @@ class DMV(Component):
         point = self._point()
         structure = self._structure(as_dependencies(sentences, column).tags, self.tags_)
         heads, impossible = trees_of(structure, point, method)
-        self._warn(impossible, "their trees use as few of the missing rules as possible")
+        self._warn(structure, impossible, self.tags_, "their trees use as few of the missing rules as possible")
         return np.split(heads, structure.tags.starts[1:-1]) if structure.n_clusters else []
 
     def posterior(self, sentences: Any, column: str | None = None) -> list[NDArray[np.float64]]:
@@ -275,7 +261,7 @@ class DMV(Component):
             tables = np.split(pass_.shares.arcs, pass_.places[1:])
             lengths = structure.lengths[some].tolist()
             found += [table.reshape(n, n) for table, n in zip(tables, lengths, strict=True)]
-        self._warn(impossible, "their posteriors are zero")
+        self._warn(structure, impossible, self.tags_, "their posteriors are zero")
         return found
 
     def score_samples(self, sentences: Any, column: str | None = None) -> NDArray[np.float64]:
@@ -283,7 +269,7 @@ class DMV(Component):
         point = self._point()
         structure = self._structure(as_dependencies(sentences, column).tags, self.tags_)
         logs = structure.run(SCORE, point.rules(), np.arange(structure.n_clusters)).logs
-        self._warn(np.flatnonzero(np.isneginf(logs)).tolist(), "their log probability is -inf")
+        self._warn(structure, np.flatnonzero(np.isneginf(logs)).tolist(), self.tags_, "their log probability is -inf")
         return logs
 
     def score(self, sentences: Any, column: str | None = None) -> float:
@@ -313,17 +299,15 @@ class DMV(Component):
         for some, found in structure.drawn(point.rules(), np.arange(structure.n_clusters), rng):
             impossible += some[np.isneginf(found.logs)].tolist()
             heads += np.split(found.heads, found.rows[1:])
-        self._warn(impossible, "they have no tree")
+        self._warn(structure, impossible, self.tags_, "they have no tree")
         return heads
 
     @staticmethod
-    def _warn(impossible: list[int], what: str) -> None:
+    def _warn(structure: DependencyTrees, impossible: list[int], tags: list[str], what: str) -> None:
         if impossible:
-            warnings.warn(
-                f"the grammar cannot derive {len(impossible)} sentences, the first of them sentence {impossible[0]}; "
-                f"{what}.",
-                stacklevel=3,
-            )
+            first, last = structure.tags.starts[impossible[0] : impossible[0] + 2]
+            text = " ".join(tags[code] for code in structure.tags.codes[first:last].tolist())
+            warn_underivable(impossible, text, what)
 
     @property
     def rules_(self) -> NDArray[Any]:
@@ -333,7 +317,7 @@ class DMV(Component):
         head has one on this side; for "stop"), `dependent`, `probability`, and `count`, the expected uses in the
         training sentences. Rows are sorted by rule, then by head, then by decreasing probability.
         """
-        return rule_table(self._point(), self._fitted(), self.tags_, self._prior_concentrations())
+        return rule_table(self._point(), self.posterior_, self.tags_, self._prior_concentrations())
 
     def _prior_concentrations(self) -> dict[str, float]:
         return dict.fromkeys(PARTS, 1.0) if self.kind_ == "mode" else self._concentrations()

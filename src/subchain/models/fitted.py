@@ -21,7 +21,7 @@ from subchain.data.digest import digest
 from subchain.emissions import Emission, Frozen, Parameters
 from subchain.engines import Engine, resolve_engine
 from subchain.engines.statistics import HMMStatistics
-from subchain.errors import not_fitted
+from subchain.errors import InputError, not_fitted
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.journey import RunSummary
 from subchain.inference.run.trace import Status, Trace
@@ -291,6 +291,8 @@ class Fitted(Component):
         array([[0.9, 0.1],
                [0.3, 0.7]])
         """
+        if not isinstance(other, Fitted):
+            raise InputError(f"align_to needs a fitted model, not {other!r}.")
         if x is None:
             cost = emission_distance(self.emission_, other.emission_)
         else:

@@ -60,6 +60,10 @@ from subchain.transitions.low_rank import LowRankChain, LowRankDirichlet
 Array = NDArray[np.float64]
 #: With more positions than this, init="auto" does not draw marginals position by position.
 MANY_POSITIONS = 5_000_000
+#: Positions that are looked at together.
+BLOCK = 1 << 14
+#: Most restarts.
+MOST_RUNS = 1_000_000
 
 
 class FitCall:
@@ -77,8 +81,8 @@ class FitCall:
         self.emission: Emission
         if isinstance(model.n_states, bool) or not isinstance(model.n_states, (int, np.integer)) or model.n_states < 1:
             raise InputError(f"n_states must be a whole number of at least 1, not {model.n_states!r}.")
-        if not isinstance(model.n_init, (int, np.integer)) or model.n_init < 1:
-            raise InputError(f"n_init must be a whole number of at least 1, not {model.n_init!r}.")
+        if not isinstance(model.n_init, (int, np.integer)) or not 1 <= model.n_init <= MOST_RUNS:
+            raise InputError(f"n_init must be a whole number from 1 to {MOST_RUNS:,}, not {model.n_init!r}.")
         self.algorithm = resolve_inference(model.inference)
         self.algorithm.check()
         self.start_point = self._given_start(int(model.n_states))
@@ -222,7 +226,9 @@ class FitCall:
             return HeldOutSequences(whole.engine, self._like_training(validation))
         positions = validation.positions(self.data)
         values = np.take(self.data.values, positions, axis=0)
-        seen = (likely.log_likelihood(values) != 0.0).any(axis=0)  # missing observations cannot be held out
+        blocks = np.split(values, range(BLOCK, len(values), BLOCK))
+        # missing observations cannot be held out
+        seen = np.concatenate([(likely.log_likelihood(block) != 0.0).any(axis=0) for block in blocks])
         if not seen.any():
             raise InputError("HoldOut holds out only positions with missing observations; hold out others.")
         positions, values = positions[seen], values[seen]

@@ -199,10 +199,7 @@ class LatentFit:
         """Return the algorithm of a stage; `CVI` excludes so many trees together that shares fit into memory."""
         found: Algorithm = clone(self.algorithm)
         if self.chooses_groups and isinstance(found, CVI):
-            size = 1
-            while size < structure.n_clusters and _share_bytes(structure, size) > MOST_SHARES:
-                size *= 2
-            found.set_params(cluster_size=size)
+            found.set_params(cluster_size=group_size(structure.forest, structure.layout))
         return found
 
     def _run_stage(
@@ -251,9 +248,17 @@ def _begin(
     return RunState(Known(statistics, point), Trace(start=stage), seed=number)
 
 
-def _share_bytes(structure: AnnotatedTrees, size: int) -> int:
+def group_size(forest: Forest, layout: Layout) -> int:
+    """Return how many trees `CVI` excludes together if nothing was said, so that shares fit into memory."""
+    size = 1
+    while size < len(forest.starts) - 1 and share_bytes(forest, layout, size) > MOST_SHARES:
+        size *= 2
+    return size
+
+
+def share_bytes(forest: Forest, layout: Layout, size: int) -> int:
     """Return the bytes of the shares when so many trees are excluded together."""
-    return 4 * int(groups_of(structure.forest, structure.layout, size).places[-1])
+    return 4 * int(groups_of(forest, layout, size).places[-1])
 
 
 def stage_paths(checkpoint: str | os.PathLike[str] | None, training: Training) -> list[Path]:

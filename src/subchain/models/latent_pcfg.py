@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.checks import positive_number, whole_number
-from subchain.core.components import Component
 from subchain.data.brackets import read_trees
 from subchain.data.lines import existing_file
 from subchain.data.sentences import Tokens
@@ -25,10 +24,10 @@ from subchain.data.tree import Tree
 from subchain.data.treebank import Chains, prepare_trees
 from subchain.data.treebank_sentences import as_treebank_sentences, words_of
 from subchain.engines.threads import n_threads
-from subchain.errors import InputError, NotFittedError, unknown_name
+from subchain.errors import InputError, unknown_name
 from subchain.inference import Algorithm
-from subchain.inference.run.checkpoint import stored_entropy
 from subchain.models.grammar_fit import grammar_algorithm
+from subchain.models.grammar_model import GrammarModel
 from subchain.models.latent_files import load_latent, save_latent
 from subchain.models.latent_fit import SPLIT_MERGE, TRAININGS, LatentFit, Training, stage_paths
 from subchain.models.underivable import warn_underivable
@@ -47,7 +46,7 @@ ITERATIONS = 50
 MOST_ANNOTATIONS = 64
 
 
-class LatentPCFG(Component):
+class LatentPCFG(GrammarModel):
     """Learn a grammar with latent annotations from a treebank, and parse sentences with it.
 
     Parameters
@@ -55,8 +54,8 @@ class LatentPCFG(Component):
     n_annotations : int
         Annotated versions of each symbol; for "split_merge" a power of two, the most that a symbol may have.
     inference : str or Algorithm
-        "em", "vi", "cvi", "svi", "scvi", "gibbs", or an object with settings. Where what CVI keeps of single trees
-        would take more than 256 MiB, "cvi" excludes several trees together, `CVI(cluster_size=...)`.
+        "em", "vi", "cvi", "svi", "scvi", "gibbs", "hastings", or an object with settings. Where what CVI keeps of
+        single trees would take more than 256 MiB, "cvi" excludes several trees together, `CVI(cluster_size=...)`.
     training : "direct" or "split_merge"
         All annotations at once; or, in turn, split every annotation in two, merge those that gain least, and smooth.
     iterations : int, optional
@@ -166,17 +165,13 @@ class LatentPCFG(Component):
         if not prepared.trees:
             raise InputError("there is no tree with words to learn from.")
         grammar, forest = treebank_grammar(prepared.trees)
-        is_seeded = self.random_state is not None
-        entropy = None if is_seeded or not resume else stored_entropy(next(iter(paths), None))
         fit = LatentFit(
             grammar, forest, algorithm, isinstance(self.inference, str), training, n_threads(self.n_jobs),
-            seed_sequence(self.random_state if entropy is None else entropy), is_seeded,
+            *self._seeds(next(iter(paths), None), resume),
         )  # fmt: skip
         found = fit.run(checkpoint, resume, self.progress)
-        best = found.journey.best
-        assert best is not None
         self._adopt(found.posterior, grammar, prepared.chains, found.layout.sizes, "mode" if algorithm.flat else "mean")
-        self.trace_, self.status_, self.runs_ = best.trace, best.status or "max_iter", found.journey.summaries
+        self._take_run(found.journey, algorithm)
         self.stages_ = found.stages
         return self
 
@@ -205,9 +200,7 @@ class LatentPCFG(Component):
         """Return the algorithm; raise an `InputError` if a setting is out of range."""
         positive_number(self, "concentration")
         whole_number(self, "n_annotations")
-        whole_number(self, "n_init")
-        if self.iterations is not None:
-            whole_number(self, "iterations")
+        self._check_counts()
         for name in ("noise", "merged", "smoothing", "pruning"):
             value = getattr(self, name)
             is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
@@ -220,7 +213,7 @@ class LatentPCFG(Component):
             )
         if self.n_annotations > 1 and self.noise == 0.0:
             raise InputError("noise=0 leaves all annotations alike; give a small number, such as 0.01.")
-        is_sampler = self.inference == "gibbs"
+        is_sampler = self.inference in ("gibbs", "hastings")
         n = (
             ITERATIONS
             if self.iterations is None and isinstance(self.inference, str) and not is_sampler
@@ -241,19 +234,13 @@ class LatentPCFG(Component):
             float(self.concentration), int(self.n_init),
         )  # fmt: skip
 
-    def _fitted(self) -> AnnotatedPosterior:
-        found: AnnotatedPosterior | None = getattr(self, "posterior_", None)
-        if found is None:
-            raise NotFittedError("this LatentPCFG is not fitted; call fit first, or load a file.")
-        return found
-
     @cached_property
     def _layout(self) -> Layout:
         return layout_of(self.grammar_, self.sizes_)
 
     def _point(self) -> AnnotatedPoint:
         """Return the rules that the grammar is used with: the mode of `EM`, else the posterior mean."""
-        found = self._fitted().weights(self.kind_)
+        found = self._weights()
         assert isinstance(found, AnnotatedPoint)
         return found
 
@@ -342,9 +329,8 @@ class LatentPCFG(Component):
         `count`, the expected uses in the treebank. A rule with one child has no right one, ""; a word has the
         annotation -1. Rows are sorted by parent and annotation, then by decreasing probability.
         """
-        posterior, weights = self._fitted(), self._point().rules.weights
-        prior = 1.0 if self.kind_ == "mode" else float(self.concentration)
-        counts = np.maximum(posterior.rules.concentration - prior, 0.0)
+        weights, prior = self._point().rules.weights, 1.0 if self.kind_ == "mode" else float(self.concentration)
+        counts = np.maximum(self.posterior_.rules.concentration - prior, 0.0)
         return latent_rule_table(self.grammar_, self._layout, weights, counts)
 
     # ---- files -------------------------------------------------------------------------------------------------------

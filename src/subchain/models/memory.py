@@ -16,11 +16,15 @@ from subchain.emissions.moments import SAMPLE_VALUES
 from subchain.engines import resolve_engine
 from subchain.inference import resolve_inference
 from subchain.inference.start.race import LENGTH, STRETCHES
-from subchain.inference.start.starts import NEIGHBOURS, SAMPLE
+from subchain.inference.start.starts import CONTEXT, DIMENSIONS, SAMPLE
 from subchain.models.aligner import WordAligner
 from subchain.models.alignment_memory import aligner_memory
+from subchain.models.dmv import DMV
+from subchain.models.grammar_memory import grammar_memory
 from subchain.models.hmm import HMM
+from subchain.models.latent_pcfg import LatentPCFG
 from subchain.models.memory_parts import MemoryEstimate
+from subchain.models.pcfg import PCFG
 from subchain.transitions import resolve_transition
 from subchain.transitions.hdp.hierarchy import hierarchy_of
 
@@ -30,19 +34,22 @@ POINT_TABLES, OTHER_TABLES = 6, 17
 #: Tables over its excerpt that a race of starts works in.
 RACE_TABLES = 4
 #: Copies of the sample that k-means works with, and bytes that moments take for each number of their sample.
-SAMPLE_COPIES, MOMENT_BYTES = 4, 10
+SAMPLE_COPIES, MOMENT_BYTES = 2, 10
 
 
-def memory_estimate(model: HMM | WordAligner, x: Any) -> MemoryEstimate:
+def memory_estimate(model: HMM | WordAligner | DMV | PCFG | LatentPCFG, x: Any) -> MemoryEstimate:
     """Return the bytes that `model.fit(x)` needs besides the data.
 
     Parameters
     ----------
-    model : HMM or WordAligner
+    model : HMM, WordAligner, DMV, PCFG or LatentPCFG
         Fitted or not; only its settings matter.
     x : as in `HMM.fit`
         Files are not read, except to count the symbols if their number was not given. For an aligner: parallel text, a
-        file of it, or a tuple of two files or lists of sentences, of which the word pairs are counted.
+        file of it, or a tuple of two files or lists of sentences, of which the word pairs are counted. For a grammar:
+        sentences, or the treebank, as its `fit` takes them; they are read. `LatentPCFG(training="split_merge")` takes
+        less than is said, since annotations are merged. What else `fit` may be given is not counted: evidence about
+        states may take as much as a table of one number for each position and state.
 
     Examples
     --------
@@ -54,6 +61,8 @@ def memory_estimate(model: HMM | WordAligner, x: Any) -> MemoryEstimate:
     """
     if isinstance(model, WordAligner):
         return aligner_memory(model, x)
+    if isinstance(model, (DMV, PCFG, LatentPCFG)):
+        return grammar_memory(model, x)
     data = as_sequences(x)
     n_states = int(model.n_states)
     emission = emission_for(model.emission, data).emission
@@ -66,8 +75,12 @@ def memory_estimate(model: HMM | WordAligner, x: Any) -> MemoryEstimate:
     copies = 2 if transition.searches else 1  # a search over numbers of states keeps a copy to return to
     engine, algorithm = resolve_engine(model.engine, model.n_jobs), resolve_inference(model.inference)
     features = emission.features(data, np.arange(1))
-    is_race = features is not None and model.init == "auto" and hierarchy_of(prior) is None
-    n_neighbours = 2 * NEIGHBOURS + 1 if is_race or model.init == "context" else 1
+    is_open = model.init == "auto" and hierarchy_of(prior) is None
+    is_race = features is not None and is_open
+    in_context = model.init == "context" or is_race or (is_open and int(model.n_init) > 1)
+    n_numbers = 0 if features is None else features.shape[1]
+    if features is None and in_context and data.n_features == 1:  # symbols have numbers where contexts are clustered
+        n_numbers = min(DIMENSIONS, int(getattr(zeros, "n_categories", DIMENSIONS)))
     of_pass = engine.pass_memory(data, moves, sums_bytes)
     working = algorithm.working_bytes(data.lengths, n_states, of_pass.n_jobs, has_symbols=features is None)
     is_pass = working is None and not algorithm.flat
@@ -79,7 +92,7 @@ def memory_estimate(model: HMM | WordAligner, x: Any) -> MemoryEstimate:
         borders=of_pass.borders if working is None else 0,
         model=(OTHER_TABLES if is_pass else POINT_TABLES) * sums_bytes + copies * transition.held_bytes(n_states),
         kept=copies * algorithm.kept_bytes(data.lengths, n_states),
-        start=0 if features is None else _start_bytes(data, n_states, features.shape[1] * n_neighbours, model.init),
+        start=_start_bytes(data, n_states, n_numbers * (CONTEXT if in_context else 1), model.init) if n_numbers else 0,
     )
 
 

@@ -14,21 +14,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.checks import whole_number
-from subchain.core.components import Component
 from subchain.data.context_free import Rule, as_rules
 from subchain.data.sentences import UNITS, as_sentences, check_brackets
 from subchain.data.tree import Tree
 from subchain.engines.threads import n_threads
 from subchain.errors import InputError, NotFittedError, unknown_name
 from subchain.inference import Algorithm
-from subchain.inference.run.checkpoint import stored_entropy
 from subchain.inference.run.trace import Trace
 from subchain.models.grammar_fit import check_hard, grammar_algorithm
+from subchain.models.grammar_model import GrammarModel
 from subchain.models.pcfg_files import load_grammar, save_grammar
 from subchain.models.pcfg_fit import PCFGFit
 from subchain.models.pcfg_use import PCFGUse
-from subchain.numerics.seeds import seed_sequence
+from subchain.models.underivable import sentences_named
 from subchain.propagation.phrases.passes import SCORE
 from subchain.structures.phrases.model import PhrasePoint, PhrasePosterior
 from subchain.structures.phrases.rules import RuleSet, Tokens, expanded, fully_connected, is_open
@@ -40,7 +38,7 @@ from subchain.tasks.treebank_rules import treebank_rules
 Array = NDArray[np.float64]
 
 
-class PCFG(PCFGUse, Component):
+class PCFG(PCFGUse, GrammarModel):
     """A probabilistic context-free grammar: trees of phrases of sentences.
 
     Give the rules, or the number of symbols of a grammar that is to be found.
@@ -193,17 +191,13 @@ class PCFG(PCFGUse, Component):
         concentration = self._concentrations(rules)
         structure = PhraseTrees(given, rules, spans, n_threads(self.n_jobs), is_hard=bool(self.hard))
         structure = self._derivable(structure, concentration > 0.0)
-        is_seeded = self.random_state is not None
-        entropy = None if is_seeded or not resume else stored_entropy(checkpoint)
         fit = PCFGFit(
-            structure, algorithm, int(self.n_init), seed_sequence(self.random_state if entropy is None else entropy),
-            is_seeded, concentration, probabilities, self._start(rules),
+            structure, algorithm, int(self.n_init), *self._seeds(checkpoint, resume), concentration, probabilities,
+            self._start(rules),
         )  # fmt: skip
         posterior, journey = fit.run(checkpoint, resume, self.progress)
-        best = journey.best
-        assert best is not None
         self._take(rules, posterior, "mode" if algorithm.flat else "mean")
-        self.trace_, self.status_, self.runs_ = best.trace, best.status or "max_iter", journey.summaries
+        self._take_run(journey, algorithm)
         return self
 
     def _derivable(self, structure: PhraseTrees, allowed: NDArray[np.bool_]) -> PhraseTrees:
@@ -221,14 +215,13 @@ class PCFG(PCFGUse, Component):
             "the given brackets exclude all trees of": lost[is_derivable],
         }
         what = "; ".join(
-            f"{reason} {len(some)} sentences, the first of them sentence {some[0]} "
-            f"({structure.rules.joint.join(structure.sentences[some[0]])!r:.60})"
+            f"{reason} {sentences_named(some.tolist(), structure.rules.joint.join(structure.sentences[some[0]]))}"
             for reason, some in reasons.items()
             if len(some)
         )
         if not (structure.lengths[kept] > 0).any():
             raise InputError(f"{what}; nothing is left to learn from.")
-        warnings.warn(f"{what}; they are left out.", stacklevel=3)
+        warnings.warn(f"{what}; left out of the fit.", stacklevel=3)
         return structure.part(kept)
 
     def _take(self, rules: RuleSet, posterior: PhrasePosterior, kind: str, smoothing: float = 0.0) -> None:
@@ -244,10 +237,7 @@ class PCFG(PCFGUse, Component):
     def _algorithm(self) -> Algorithm:
         """Return the algorithm; raise an `InputError` if a setting is out of range."""
         self._check_concentration()
-        whole_number(self, "n_init")
-        for name in ("iterations", "n_nonterminals", "n_preterminals"):
-            if getattr(self, name) is not None:
-                whole_number(self, name)
+        self._check_counts("n_nonterminals", "n_preterminals")
         kind = self._kind_of_start()
         if isinstance(kind, str) and kind not in STARTS:
             raise unknown_name("start", kind, STARTS)
@@ -345,7 +335,7 @@ class PCFG(PCFGUse, Component):
             written = self._written()
             assert written is not None
             return PhrasePoint(GroupedWeights(expanded(written, [], UNITS[self._unit()])[1]))
-        found = self.posterior_.weights(self.kind_)
+        found = self._weights()
         assert isinstance(found, PhrasePoint)
         return found
 

@@ -102,17 +102,7 @@ def _rules_of(header: dict[str, Any], posterior: PhrasePosterior) -> RuleSet:
         raise FileFormatError("the file has a symbol twice, or none")
     left, concentration = posterior.rules.groups, posterior.rules.concentration
     if header["connected"] is not None:
-        n_rows, n_all, first_single = _whole(header["connected"], 3, 0, MOST_SYMBOLS)
-        if first_single not in (0, n_rows) or not 0 < n_rows <= n_all == len(symbols) - 1:
-            raise FileFormatError("the fully connected grammar of the file has another number of symbols")
-        expected = n_all + n_rows * n_all**2 + (n_all - first_single) * len(terminals)
-        if len(left) != expected:
-            raise FileFormatError(f"the file has {len(left)} rules, not the {expected} of its symbols and tokens")
-        n_preterminals = None if first_single == 0 else n_all - n_rows
-        rules = fully_connected(n_rows, n_preterminals, [tokens[0] for tokens in terminals], header["joint"])
-        if rules.symbols != symbols or not np.array_equal(rules.left, left):
-            raise FileFormatError("the rules of the file are not those of a fully connected grammar")
-        return rules
+        return _connected_rules(header, symbols, terminals, left)
     right = [tuple(_whole(side, None, -len(terminals), len(symbols) - 1)) for side in header["right"]]
     (start,) = _whole([header["start"]], 1, 0, len(symbols) - 1)
     is_lexical = [len(side) == 1 and side[0] < 0 for side in right]
@@ -121,9 +111,29 @@ def _rules_of(header: dict[str, Any], posterior: PhrasePosterior) -> RuleSet:
         raise FileFormatError("the rules of the file do not fit its symbols")
     if any(is_lexical[:n_structural]) or len(set(zip(left.tolist(), right, strict=True))) < len(right):
         raise FileFormatError("the rules of the file are out of order, or there twice")
+    without = ({start} | {code for side in right for code in side if code >= 0}) - set(left.tolist())
+    if without:
+        raise FileFormatError(f"the symbol {symbols[min(without)]!r} of the file has no rule")
     if not (concentration >= 0.0).all():
         raise FileFormatError("a rule of the file has a negative concentration")
     return RuleSet(symbols, start, terminals, left, right, n_structural, header["joint"])
+
+
+def _connected_rules(
+    header: dict[str, Any], symbols: list[str], terminals: list[tuple[str, ...]], left: NDArray[np.int64]
+) -> RuleSet:
+    """Return the rules of a fully connected grammar."""
+    n_rows, n_all, first_single = _whole(header["connected"], 3, 0, MOST_SYMBOLS)
+    if first_single not in (0, n_rows) or not 0 < n_rows <= n_all == len(symbols) - 1:
+        raise FileFormatError("the fully connected grammar of the file has another number of symbols")
+    expected = n_all + n_rows * n_all**2 + (n_all - first_single) * len(terminals)
+    if len(left) != expected:
+        raise FileFormatError(f"the file has {len(left)} rules, not the {expected} of its symbols and tokens")
+    n_preterminals = None if first_single == 0 else n_all - n_rows
+    rules = fully_connected(n_rows, n_preterminals, [tokens[0] for tokens in terminals], header["joint"])
+    if rules.symbols != symbols or not np.array_equal(rules.left, left):
+        raise FileFormatError("the rules of the file are not those of a fully connected grammar")
+    return rules
 
 
 def _whole(plain: Any, n: int | None, least: int, most: int) -> list[int]:

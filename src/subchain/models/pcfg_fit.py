@@ -14,7 +14,7 @@ from subchain.errors import InputError
 from subchain.models.grammar_fit import GrammarFit
 from subchain.propagation.phrases.passes import SCORE
 from subchain.structures.phrases.model import PhrasePoint, PhrasePosterior
-from subchain.structures.phrases.starts import start_statistics
+from subchain.structures.phrases.starts import begun, start_statistics
 from subchain.structures.phrases.structure import PhraseTrees
 
 Array = NDArray[np.float64]
@@ -44,7 +44,7 @@ class PCFGFit(GrammarFit):
     def begin(self, rng: np.random.Generator) -> tuple[Statistics, str]:
         if isinstance(self.start, PhrasePoint):
             self._check_derived(self.start)
-            return self.structure.statistics(self.start), "given"
+            return begun(self.structure, self.start.rules.weights, self.prior()), "given"
         return start_statistics(self.structure, self.start, self.given, self.prior(), rng), self.start
 
     def _check_derived(self, point: PhrasePoint) -> None:

@@ -46,6 +46,8 @@ NEGLIGIBLE = 1e-15
 LEAST_MULTIPLE, MOST_MULTIPLE, BEYOND = 1e-250, 1e250, 1e6
 #: Log of the smallest positive double.
 LEAST_LOG = -745.0
+#: Logarithm of the largest ratio of the weights of two possible states that a message can have.
+LARGEST_RATIO = 700.0
 #: Bits of a word.
 WORD = 64
 #: What `steps_of` returns where nothing has to be watched.
@@ -57,6 +59,14 @@ small = linked()
 def exponentiate(logs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return exponentials that are zero only for −inf: smaller numbers give the smallest positive double."""
     return np.exp(np.where(logs > -np.inf, np.maximum(logs, LEAST_LOG), -np.inf))
+
+
+def limited(logs: Array) -> Array:
+    """Return exp(logs) (K,), of which none is smaller than e^-700 times the largest but for logs of −inf."""
+    top = logs.max()
+    if top == -np.inf:
+        return np.zeros_like(logs)
+    return np.exp(np.where(logs > -np.inf, np.maximum(logs, top - LARGEST_RATIO), -np.inf))
 
 
 def steps_of(transition: NDArray[Any]) -> Flags:
@@ -105,6 +115,15 @@ class Growth(NamedTuple):
             highest, own_highest = max(highest, gain + here[2]), max(own_highest, own + here[2], here[3])
             gain, own = gain + here[0], max(own + here[0], here[1])
         return Growth(*(np.array([value]) for value in (gain, own, highest, own_highest)))
+
+    def matters_before(self, last: Array, stop: Array) -> Flags:
+        """Return which chains, each a single piece, are unreliable with backward messages `stop` (K, lanes) at the end.
+
+        `last` are the filtered marginals there, (K, lanes). What was lost may be in the state that the message favours.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            favoured = np.log(stop.max(axis=0)) - np.log((last * stop).sum(axis=0))
+            return self.matters() | ~((self.own == -np.inf) | (self.own + favoured <= LOG_MATTERS))
 
     def matters_along(self, follows: Flags) -> Flags:
         """Return the pieces at which the bound becomes too large, (pieces,); `follows` marks continued chains."""
@@ -234,6 +253,36 @@ def _weigh(likelihood, alpha, column, factor, touched, lost_next, earlier_next, 
                 earlier[k] = multiple
                 total_earlier += multiple
     return total, total_earlier
+
+
+@small
+def is_weak(messages, far, steps, sizes, is_left):
+    """Whether a state in any lane of `messages` (K, lanes) has underflowed to which a buffer can lead.
+
+    Buffers have `sizes` (lanes,) positions, and states at their far ends the weights `far` (K, lanes).
+    """
+    for lane in range(messages.shape[1]):
+        least = LEAST_MARGINAL * messages[:, lane].max()
+        weak = ~(messages[:, lane] > least)  # so are all states of a message that has vanished
+        if sizes[lane] > 0 and weak.any():
+            possible = far[:, lane] > 0.0
+            _lead_over(possible, steps, sizes[lane], is_left)
+            if (weak & possible).any():
+                return True
+    return False
+
+
+@small
+def _lead_over(possible, steps, n, is_left):
+    """Let `possible` (K,) be the states to which n steps, forwards or backwards, can lead from those that it was."""
+    for _ in range(n):
+        before = possible.copy()
+        possible[:] = False
+        for j in range(possible.shape[0]):
+            if before[j]:
+                possible |= steps[j] if is_left else steps[:, j]
+        if (possible == before).all():
+            return
 
 
 # ---- sets of states, as bits -----------------------------------------------------------------------------------------

@@ -12,10 +12,14 @@ from subchain.core.files import checked_target, replace_file
 from subchain.data.links import GoldLinks
 from subchain.errors import InputError
 from subchain.models.aligner import WordAligner
+from subchain.models.dmv import DMV
+from subchain.models.latent_pcfg import LatentPCFG
+from subchain.models.pcfg import PCFG
 from subchain.reports import emitted, facts, goodness, uncertainty
 from subchain.reports.alignment import alignment_page
 from subchain.reports.cards import borders, cards
 from subchain.reports.convergence import convergence
+from subchain.reports.grammar import grammar_page
 from subchain.reports.packing import Packing, as_roots
 from subchain.reports.positions import Positions
 from subchain.reports.rendering import render_page
@@ -62,11 +66,12 @@ def report(
 
     Parameters
     ----------
-    model : HMM or WordAligner
+    model : HMM, WordAligner, DMV, PCFG or LatentPCFG
         A fitted or loaded model.
     x : array, list of arrays, (X, lengths), Sequences, path, or table
         The data to show, in any form that `HMM.fit` takes. For an aligner: parallel text, a file of it, a tuple of two
-        files or lists of sentences, or None for the text that it was fitted to.
+        files or lists of sentences, or None for the text that it was fitted to. For a grammar: sentences in any form
+        that it parses; their trees, if they have any, are shown beside those of the grammar, and give scores.
     path : str or path
         The file to write. The write is atomic.
     title : str, optional
@@ -97,6 +102,11 @@ def report(
     ...     report(model, x, f"{folder}/report.html")
     """
     target = checked_target(path)  # fail before the computation, not after it
+    if isinstance(model, (DMV, PCFG, LatentPCFG)):
+        if (step, unit, offset, allowed, states, evidence, gold, pairs) != (1, None, 0, None, None, None, None, None):
+            raise InputError("a report on a grammar takes sentences, path and title= only; gold trees are those of x.")
+        replace_file(target, grammar_page(model, x, title).encode("utf8", "replace"))
+        return
     if isinstance(model, WordAligner):
         if (step, unit, offset, allowed, states, evidence) != (1, None, 0, None, None, None):
             raise InputError("step=, unit=, offset=, allowed=, states= and evidence= are for HMMs, not for aligners.")

@@ -22,13 +22,24 @@ Array = NDArray[np.float64]
 
 
 class ClusterWalkers:
-    """Makes the walkers of a run; see `structures.base.Walkers`."""
+    """Makes the walkers of a run; see `structures.base.Walkers`.
 
-    def __init__(self, structure: ClusterStructure, algorithm: SamplingSettings, prior: Posterior, seed: int) -> None:
+    Parameters
+    ----------
+    structure : the data
+    algorithm, prior, seed : of the run
+    kind : class of the walkers
+    """
+
+    def __init__(
+        self, structure: ClusterStructure, algorithm: SamplingSettings, prior: Posterior, seed: int,
+        kind: type[ClusterWalker] | None = None,
+    ) -> None:  # fmt: skip
         self.structure = structure
         self.algorithm = algorithm
         self.prior = prior
         self.seed = seed
+        self.kind = ClusterWalker if kind is None else kind
 
     def start(self, n_chains: int, point: Point, memory: Memory) -> list[Hidden]:
         """Return nothing yet: `ClusterWalker.begin` draws it."""
@@ -39,7 +50,7 @@ class ClusterWalkers:
         return stored(memory, "hidden", ANYTHING, (n_chains, *(None for _ in found.shape[1:])))
 
     def walker(self, number: int, hidden: Hidden) -> ClusterWalker:
-        return ClusterWalker(self, number, hidden)
+        return self.kind(self, number, hidden)
 
     def map(self, task: Callable[[Walker], Result], walkers: list[Walker]) -> list[Result]:
         return [task(walker) for walker in walkers]
@@ -52,6 +63,7 @@ class ClusterWalker:
 
     def __init__(self, shared: ClusterWalkers, number: int, hidden: Hidden) -> None:
         self.shared = shared
+        self.structure = shared.structure
         self.number = number
         self.hidden = hidden
         self.prior = shared.prior

@@ -23,7 +23,7 @@ from subchain.structures.settings import CollapsedSettings, SamplingSettings, St
 
 if TYPE_CHECKING:
     from subchain.structures.cluster_ledger import ClusterLedger
-    from subchain.structures.cluster_walkers import ClusterWalkers
+    from subchain.structures.cluster_walkers import ClusterWalker, ClusterWalkers
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -89,14 +89,19 @@ class ClusterStructure(ABC):
     def walkers(self, algorithm: SamplingSettings, prior: Posterior, seed: int) -> ClusterWalkers:
         from subchain.structures.cluster_walkers import ClusterWalkers
 
-        if algorithm.parameters != "sampled":
+        if algorithm.parameters != "sampled" and self.collapsed_walker() is None:
             raise InputError(
                 f"{type(self).__name__} is drawn by Gibbs with parameters='sampled', block='sequence'; summing "
-                "parameters out, as Hastings does, is for hidden Markov chains and context-free grammars."
+                "parameters out, as Hastings does, is for hidden Markov chains and grammars."
             )
         if (algorithm.temperatures() != 1.0).any():
-            raise InputError(f"Gibbs: annealing= is for hidden Markov chains, not for {type(self).__name__}.")
-        return ClusterWalkers(self, algorithm, prior, seed)
+            raise InputError("annealing= is for hidden Markov chains only.")
+        kind = self.collapsed_walker() if algorithm.parameters != "sampled" else None
+        return ClusterWalkers(self, algorithm, prior, seed, kind)
+
+    def collapsed_walker(self) -> type[ClusterWalker] | None:
+        """Return the class of walkers of samplers that sum parameters out; None if there is none."""
+        return None
 
 
 class ClusterExcerpt:

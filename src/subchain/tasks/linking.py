@@ -7,20 +7,23 @@ from numpy.typing import NDArray
 
 from subchain.data.links import Links
 from subchain.propagation.alignment.cooccurrence import Cells
-from subchain.propagation.alignment.decoding import mark_best
+from subchain.propagation.alignment.decoding import mark_best, mark_products
 from subchain.tasks.symmetrization import symmetrize
 
-#: The method that keeps links whose posteriors have a geometric mean above a threshold.
-PRODUCT = "product"
+#: Methods that keep links whose posteriors have a geometric mean above a threshold, and add some beside these, or not.
+GROWN_PRODUCT, PRODUCT = "grow-product", "product"
+PRODUCTS = (GROWN_PRODUCT, PRODUCT)
 
 
 def links_of(cells: Cells, posteriors: NDArray[np.float32], method: str, threshold: float) -> Links:
     """Return the links of all sentence pairs, given posteriors (n_cells, 2) of both directions.
 
-    `method` is "product", or a method of `symmetrize`, which combines the most probable positions of each word.
+    `method` is one of `PRODUCTS`, or of `symmetrize`, which combines the most probable positions of each word.
     """
-    if method == PRODUCT:
-        return _marked(cells, posteriors[:, 0] * posteriors[:, 1] > threshold * threshold)
+    if method in PRODUCTS:
+        kept = np.zeros(len(posteriors), dtype=np.int8)
+        mark_products(cells, posteriors, float(threshold), method == GROWN_PRODUCT, kept)
+        return _marked(cells, kept)
     sides = []
     for direction in range(2):
         marked = np.zeros(len(posteriors), dtype=np.bool_)
@@ -30,7 +33,7 @@ def links_of(cells: Cells, posteriors: NDArray[np.float32], method: str, thresho
     return found
 
 
-def _marked(cells: Cells, marked: NDArray[np.bool_]) -> Links:
+def _marked(cells: Cells, marked: NDArray[np.bool_] | NDArray[np.int8]) -> Links:
     """Return the cells that are marked as links."""
     places = np.flatnonzero(marked)
     pairs = np.searchsorted(cells.starts, places, side="right") - 1

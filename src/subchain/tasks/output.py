@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.checks import path_of
 from subchain.core.files import replacing, reserve
 from subchain.data.mapped import MappedFile, intact
 from subchain.errors import FileWriteError, InputError
@@ -41,7 +42,7 @@ def write(out: Out, shape: tuple[int, ...], dtype: type, fill: Fill) -> NDArray[
         with intact(MappedFile.of(out)):
             fill(out)
         return out
-    return _write_file(Path(out), shape, dtype, fill)
+    return _write_file(Path(path_of("out", out) or ""), shape, dtype, fill)
 
 
 def _check(out: NDArray[Any], shape: tuple[int, ...], dtype: type) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subchain.core.checks import real_numbers
 from subchain.core.components import Component
 from subchain.core.hyperparameters import FixedHyperparameters
 from subchain.core.parts import Treatment
@@ -113,10 +114,7 @@ def check_law(chain: ChainLaw) -> None:
 
 def numbers(name: str, given: ArrayLike) -> Array:
     """Return numbers as an array; raise an `InputError` that names them if they are none."""
-    try:
-        return np.array(given, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a rectangular array of numbers, not {given!r}.") from None
+    return np.array(real_numbers(name, given), order="C")
 
 
 def check_distribution(name: str, row: Array, column: str = "state") -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.checks import real_numbers
 from subchain.errors import InputError, unknown_name
 from subchain.transitions.initial import GivenInitial, Initial, LearnedInitial, StationaryInitial
 
@@ -29,7 +30,7 @@ def initial_of(given: Any, concentration: Any, n_states: int, flat: bool) -> Ini
         if given == "stationary":
             return StationaryInitial()
         raise unknown_name("initial distribution", given, ["learned", "stationary"])
-    probabilities = np.asarray(given, dtype=np.float64)
+    probabilities = real_numbers("initial", given)
     fits = probabilities.shape == (n_states,) and bool((probabilities >= 0.0).all())
     if not fits or abs(probabilities.sum() - 1.0) > 1e-6:
         raise InputError(
@@ -43,7 +44,7 @@ def hyperparameter(name: str, given: Any, shape: tuple[int, ...], flat: bool, ad
 
     `advice` says what to do where zeros were meant to forbid something.
     """
-    value = np.asarray(1.0 if given is None else given, dtype=np.float64)
+    value = real_numbers(name, 1.0 if given is None else given)
     if not (np.isfinite(value).all() and (value > 0.0).all()):
         raise InputError(f"{name} must be positive and finite; got {given!r}.{advice}")
     if flat and (value < 1.0).any():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib
 import pickle
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from subchain.engines.cpu.crew import n_cores
 from subchain.errors import ClusterError, InputError
 from subchain.numerics.kernel_cache import source_digest
 
@@ -20,19 +22,20 @@ ATTEMPTS = 4
 LARGE = 1 << 18
 
 
-def _missing() -> InputError:
-    return InputError(
-        "a cluster needs the package `distributed`: pip install 'subchain[cluster]', or fit on this machine with "
-        "engine='auto'."
-    )
+def _distributed() -> Any:
+    """Return the package, which is not installed with subchain itself."""
+    try:
+        return importlib.import_module("distributed")
+    except ImportError:
+        raise InputError(
+            "a cluster needs the package `distributed`: pip install 'subchain[cluster]', or fit on this machine with "
+            "engine='auto'."
+        ) from None
 
 
 def connect(address: Any) -> Any:
     """Return a client: the one that was given, one for an address, or one for new processes ("local:4")."""
-    try:
-        import distributed
-    except ImportError:
-        raise _missing() from None
+    distributed = _distributed()
     if isinstance(address, distributed.Client):
         return address
     if isinstance(address, str) and address.startswith("local:"):
@@ -47,18 +50,15 @@ def connect(address: Any) -> Any:
     except (OSError, TimeoutError, ValueError) as error:
         raise InputError(
             f"no scheduler answers at {address!r} within {TIMEOUT:g} s ({type(error).__name__}). Start one with `dask "
-            "scheduler`, and workers with `dask worker ADDRESS`; or use Cluster('local:4') for processes on this machine."
+            "scheduler`, and workers with `dask worker ADDRESS`; or have processes on this machine: Cluster('local:4')."
         ) from None
 
 
 def _start(number: str) -> Any:
     """Start processes on this machine, with as many threads in all as there are cores."""
-    import distributed
-
-    from subchain.engines.cpu.crew import n_cores
-
     if not number.isdigit() or int(number) < 1:
         raise InputError(f"'local:{number}' must name a number of processes, such as 'local:4'.")
+    distributed = _distributed()
     cluster = distributed.LocalCluster(
         n_workers=int(number), threads_per_worker=max(1, n_cores() // int(number)), processes=True,
         dashboard_address=None, silence_logs=50,

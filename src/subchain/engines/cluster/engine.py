@@ -104,7 +104,7 @@ class Cluster(Component):
                 totals[division.shards[number].first] += told.log_total
             for sequence, found in running.run_here.items():
                 totals[sequence] = found.log_likelihood[0]
-                impossible |= {sequence: position for position in found.impossible.values()}
+                impossible.update((sequence, position) for position in found.impossible.values())
         return Scores(totals, dict(sorted(impossible.items())))
 
     def _divided(self, surrogate: Surrogate, part: Part) -> Division:

@@ -170,7 +170,9 @@ class Pass:
         while len(handles) > 1:
             pairs = range(0, len(handles), 2)
             handles = [
-                self.connection.submit(homes[at], together, *handles[at : at + 2]) if at + 1 < len(handles) else handles[at]
+                self.connection.submit(homes[at], together, *handles[at : at + 2])
+                if at + 1 < len(handles)
+                else handles[at]
                 for at in pairs
             ]
             homes = homes[::2]
@@ -227,7 +229,7 @@ class Pass:
         for sequence in chosen.tolist():
             alone = self._sequence(sequence)
             self.run_here[sequence] = self.local.scores(self.surrogate, alone)
-            self.impossible |= {sequence: at for at in self.run_here[sequence].impossible.values()}
+            self.impossible.update((sequence, at) for at in self.run_here[sequence].impossible.values())
             if sequence not in self.impossible:
                 found = self.local.statistics(self.surrogate, alone)
                 self._here = found if self._here is None else self._here + found

@@ -123,7 +123,9 @@ class MappedRows:
                 "file at the same path, or load the data so that they are sent: np.load(path) without mmap_mode."
             ) from None
         if found != self.size:
-            raise InputError(f"{self.path} has {found} bytes for this process of the cluster, but {self.size} elsewhere.")
+            raise InputError(
+                f"{self.path} has {found} bytes for this process of the cluster, but {self.size} elsewhere."
+            )
         return np.memmap(self.path, np.dtype(self.dtype), "r", self.offset, self.shape)
 
 
@@ -135,7 +137,7 @@ def rows_of(values: NDArray[Any], start: int, stop: int) -> MappedRows | NDArray
         base = base.base
     if not (is_memory_mapped(values) and isinstance(base, np.memmap) and base.mode == "r" and rows.flags.c_contiguous):
         return np.array(rows)
-    place = base
+    place: Any = base
     while isinstance(place.base, np.ndarray):
         place = place.base
     map_ = place.base

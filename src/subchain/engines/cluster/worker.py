@@ -6,6 +6,7 @@ All functions are pure: they write to nothing that others see, so that a task ca
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -58,9 +59,8 @@ class Done:
 
 def n_threads() -> int:
     """Return the number of threads that this process was given; all shards that run at once share them."""
-    from distributed import get_worker
-
-    return int(get_worker().state.nthreads)
+    worker = importlib.import_module("distributed").get_worker()
+    return int(worker.state.nthreads)
 
 
 def sum_statistics(surrogate: Surrogate, jobs: Sequence[Job], *held: Held) -> Done:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from subchain.engines.results import Approach
 from subchain.engines.subchains import Minibatch
 from subchain.numerics.linking import linked
 from subchain.propagation.lanes.growing import grow_lane, growing_room, into_and_out_of, multiply_through, no_buffers
+from subchain.propagation.underflow import LEAST_MARGINAL, limited
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 #: Positions on either side that a growing buffer looks at first; then twice as many, and so on.
 FIRST_LOOK = 8
@@ -39,7 +42,78 @@ def approach(messages: Messages, batch: Minibatch, outside: Array, before: Index
         _advance(messages, batch.starts, before, start, space)
     if after.any():
         _retreat(messages, batch.starts + batch.lengths, after, stop, space)
-    return Approach(start, stop, np.stack((before, after), axis=1))
+    reach = np.stack((before, after), axis=1)
+    _strengthen(messages, batch, outside, start, stop, reach)
+    return Approach(start, stop, reach)
+
+
+# ---- messages that underflow -----------------------------------------------------------------------------------------
+
+
+def _strengthen(messages: Messages, batch: Minibatch, outside: Array, start: Array, stop: Array, reach: Index) -> None:
+    """Compute messages anew, in log space, in which states that buffers of some reach lead to have underflowed.
+
+    Where every transition is possible, no state of a message can.
+    """
+    if messages.every_way:
+        return
+    operator, ones = messages.operator, np.ones(len(start))
+    begins = batch.starts - reach[:, 0] == messages.data.offsets[batch.sequences]
+    fars, reached = (outside, messages.surrogate.initial), dict[tuple[bool, int], Flags]()
+    for lane in _weak_lanes(start, reach[:, 0]):
+        key = bool(begins[lane]), int(reach[lane, 0])
+        if key not in reached:
+            reached[key] = _reached(fars[key[0]] > 0.0, operator.apply, key[1])
+        if (_is_weak(start[:, lane]) & reached[key]).any():
+            first = int(batch.starts[lane])
+            start[:, lane] = _from_left(messages, fars[key[0]], np.arange(first - key[1], first))
+    reached = {}
+    for lane in _weak_lanes(stop, reach[:, 1]):
+        key = False, int(reach[lane, 1])
+        if key not in reached:
+            reached[key] = _reached(ones > 0.0, operator.apply_transposed, key[1])
+        if (_is_weak(stop[:, lane]) & reached[key]).any():
+            last = int(batch.starts[lane] + batch.lengths[lane])
+            stop[:, lane] = _from_right(messages, np.arange(last, last + key[1]))
+
+
+def _is_weak(message: Array) -> Flags:
+    """Which states have (almost) no weight in messages; all of them in one that has vanished."""
+    return np.asarray(~(message > LEAST_MARGINAL * message.max(axis=0)))
+
+
+def _weak_lanes(messages: Array, sizes: Index) -> list[int]:
+    """Lanes of messages (K, M) over buffers of some sizes in which a state has (almost) no weight."""
+    lanes: list[int] = np.flatnonzero(_is_weak(messages).any(axis=0) & (sizes > 0)).tolist()
+    return lanes
+
+
+def _reached(possible: Flags, step: Callable[[Array], Array], n: int) -> Flags:
+    """States (K,) to which n steps can lead from those that are possible."""
+    for _ in range(n):
+        further = step(possible.astype(np.float64)[:, None])[:, 0] > 0.0
+        if (further == possible).all():
+            break
+        possible = further
+    return possible
+
+
+def _from_left(messages: Messages, far: Array, positions: Index) -> Array:
+    """Predicted weights behind some positions, before which the states have weights `far`."""
+    with np.errstate(divide="ignore"):
+        predicted = np.log(far)
+    joint = np.empty((len(positions), len(far)))
+    messages.kernels.log_forward(messages.log_likelihood(positions)[1], predicted, joint)
+    possible = np.isfinite(predicted).any()
+    return limited(predicted - np.logaddexp.reduce(joint[-1])) if possible else np.zeros_like(far)
+
+
+def _from_right(messages: Messages, positions: Index) -> Array:
+    """Backward message before some positions, behind which nothing is known."""
+    message = np.zeros(messages.surrogate.n_states)
+    future = np.empty((len(positions), len(message)))
+    messages.kernels.log_backward(messages.log_likelihood(positions)[1], message, future)
+    return limited(message - np.logaddexp.reduce(message)) if np.isfinite(message).any() else np.zeros_like(message)
 
 
 @linked()
@@ -104,7 +178,7 @@ def grow(messages: Messages, batch: Minibatch, outside: Array, growth: BufferGro
     grown = np.zeros((size, 2), dtype=np.int64)
     buffers, starts = no_buffers(messages.operator.dense(), grown, ends), (outside, messages.surrogate.initial)
     _cores(messages, batch, buffers)
-    growing, look = np.arange(size), max(FIRST_LOOK, growth.step)
+    growing, look = np.arange(size), min(max(FIRST_LOOK, growth.step), max(int(ends.max(initial=1)), 1))
     while len(growing):
         room = np.minimum(ends[growing] - grown[growing], look)
         tables = []
@@ -119,6 +193,7 @@ def grow(messages: Messages, batch: Minibatch, outside: Array, growth: BufferGro
         growing, look = growing[~enough], 2 * look
     start, stop = np.empty((n_states, size)), np.empty((n_states, size))
     _messages(buffers, starts, start, stop)
+    _strengthen(messages, batch, outside, start, stop, grown)
     return Approach(start, stop, grown)
 
 

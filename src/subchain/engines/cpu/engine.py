@@ -110,7 +110,7 @@ class Cpu(Component):
         return LARGEST_DEVIATION if self._is_single() else 0.0
 
     def _is_single(self) -> bool:
-        if self.precision not in PRECISIONS:
+        if not isinstance(self.precision, str) or self.precision not in PRECISIONS:
             raise unknown_name("precision", self.precision, PRECISIONS)
         return self.precision == "single"
 

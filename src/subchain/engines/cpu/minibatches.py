@@ -160,7 +160,7 @@ class _Lanes:
     def _forward_backward(self, shift: Array) -> NDArray[np.bool_]:
         """Fill the tables; say which lanes underflow."""
         messages, kernels, tile = self.messages, self.messages.kernels, self.tile
-        alpha, scale, offsets = self.alpha, self.scale, tile.offsets
+        alpha, scale, offsets, last = self.alpha, self.scale, tile.offsets, tile.last_columns
         if messages.every_way:
             kernels.forward_backward(
                 self.weighted, self.start, self.stop, offsets, shift, alpha, scale, self.marginals, self.log_totals
@@ -170,10 +170,10 @@ class _Lanes:
             kernels.forward(self.weighted, self.start, offsets, alpha, scale)
             kernels.log_totals(scale, shift, offsets, self.log_totals)
             walks = Walks(tile.lengths, np.arange(tile.lanes), offsets, tile.starts)
-            is_hard = kernels.growth(self.weighted, self.start, walks, alpha, scale).matters()
+            lost = kernels.growth(self.weighted, self.start, walks, alpha, scale)
+            is_hard = lost.matters_before(alpha[:, last], self.stop)
             kernels.backward(self.weighted, self.stop, offsets, alpha, scale, self.marginals)
         is_hard |= ~np.isfinite(self.log_totals)
-        last = tile.last_columns
         is_hard |= ~((alpha[:, last] * self.stop).sum(axis=0) * scale[last] >= LEAST_MARGINAL)
         if not scale.min() >= LEAST_SCALE:
             lane_of = np.arange(tile.columns) - np.repeat(offsets[:-1], np.diff(offsets))

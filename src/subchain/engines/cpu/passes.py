@@ -229,9 +229,10 @@ class _Groups(Generic[Result]):
 
     def __init__(
         self, scaled: _Scaled[Result], fused: Fused | None, cut: Partition, borders: Borders | None, lead: int | None,
-        ends: StretchEnds = StretchEnds(None, None),
+        ends: StretchEnds | None = None,
     ) -> None:  # fmt: skip
-        self.scaled, self.cut, self.borders, self.lead, self.ends = scaled, cut, borders, lead, ends
+        self.scaled, self.cut, self.borders, self.lead = scaled, cut, borders, lead
+        self.ends = StretchEnds(None, None) if ends is None else ends
         self.fused = None if fused is None else fused.over(cut, borders, lead)
         self._others: dict[int, GroupRun[Result]] = {}
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from subchain.core.checks import path_of
 from subchain.core.files import read_arrays, reading, write_arrays
 from subchain.core.parts import Point, Posterior, check_alike
 from subchain.core.ranges import header_number
@@ -58,7 +59,7 @@ class Checkpoint:
     def __init__(
         self, path: str | os.PathLike[str] | None, identity: dict[str, Any], root: np.random.SeedSequence
     ) -> None:
-        self.path = path
+        self.path = path_of("checkpoint", path)
         self.identity = identity
         self.root = root
         self._due = 0.0
@@ -154,6 +155,7 @@ class Checkpoint:
 
 def stored_entropy(path: str | os.PathLike[str] | None) -> int | None:
     """The seed of the fit that a checkpoint belongs to, for fits that were given none; None without such a file."""
+    path = path_of("checkpoint", path)
     if path is None or not os.path.exists(path):
         return None
     _, header = read_arrays(path, KIND)

@@ -142,6 +142,9 @@ class Drawn:
         self.log_joint = np.array(stored(memory, "log_joint", SINCE, (len(self.walkers),)))
         self._reported.restore(memory, self.walkers, self.draws)
         found = stored_samples(state)
+        shape = len(self.walkers), self.draws
+        if found is not None and any(array.shape[:2] != shape for array in found.values()):
+            raise FileFormatError(f"the samples are not those of {shape[0]} chains")
         for name, array in {} if found is None else found.items():
             self._array(name, array[0, 0])[:, : self.draws] = array
 

@@ -16,8 +16,11 @@ WORTHWHILE = 1e-4
 
 
 def cluster(points: Array, n_clusters: int, rng: np.random.Generator) -> Index:
-    """Assign each of (n, D) points to one of so many clusters, numbered at random; equal points share a cluster."""
-    points = points - points.mean(axis=0)  # distances far from the origin would lose digits
+    """Assign each of (n, D) points to one of so many clusters, numbered at random; equal points share a cluster.
+
+    The points are moved in place so that their mean is zero: far from the origin, distances would lose digits.
+    """
+    points -= points.mean(axis=0)
     sample = points if len(points) <= SAMPLE else points[rng.choice(len(points), SAMPLE, replace=False)]
     runs = [_run(sample, n_clusters, rng) for _ in range(RUNS)]
     centres = min(runs, key=lambda run: run[0])[1]

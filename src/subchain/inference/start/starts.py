@@ -31,6 +31,8 @@ SAMPLE = 1 << 16
 STRETCH = 256
 #: Neighbours on either side that count in a context, and the most numbers that stand for a symbol.
 NEIGHBOURS, DIMENSIONS = 2, 64
+#: Positions of a context: the middle one, those before it and those after it in turn.
+CONTEXT = 2 * NEIGHBOURS + 1
 #: Share of the transitions that are guessed to go anywhere.
 ANYWHERE = 0.1
 #: Share of an observation that is guessed to belong to any state: no state begins with a probability of exactly zero.
@@ -117,13 +119,12 @@ def _in_context(data: Sequences, index: Index, features: NDArray[np.float64] | N
     if features is None or not len(features):
         return features
     sequences = np.searchsorted(data.offsets, index, side="right")
-    parts = [features]
+    out = np.zeros((len(features), CONTEXT, features.shape[1]))
+    out[:, 0] = features
     for step in range(1, NEIGHBOURS + 1):
-        joined = (index[step:] - index[:-step] == step) & (sequences[step:] == sequences[:-step])
-        before, after = np.zeros_like(features), np.zeros_like(features)
-        before[step:], after[:-step] = features[:-step] * joined[:, None], features[step:] * joined[:, None]
-        parts += [before, after]
-    return np.hstack(parts)
+        joined = np.flatnonzero((index[step:] - index[:-step] == step) & (sequences[step:] == sequences[:-step]))
+        out[step + joined, 2 * step - 1], out[joined, 2 * step] = features[joined], features[step + joined]
+    return out.reshape(len(features), -1)
 
 
 def _sample(n: int, rng: np.random.Generator) -> Index:
@@ -154,7 +155,8 @@ def _labels(
     """Clusters of the rows that were seen; the others continue what was last seen."""
     if not seen.any():
         return rng.integers(n_states, size=len(features))
-    found = (_nearest_of_random if init == "random" else cluster)(features[seen], n_states, rng)
+    rows = features if seen.all() else features[seen]
+    found = (_nearest_of_random if init == "random" else cluster)(rows, n_states, rng)
     return found[np.maximum(np.cumsum(seen) - 1, 0)]
 
 

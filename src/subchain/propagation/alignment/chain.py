@@ -63,20 +63,13 @@ def weight_of(jumps, origin, position, n_positions, reach, has_ends):
 
 
 @bare_part
-def table_of(flat, n_rows, n_positions):
-    """Return the table (rows, `padded(n_positions)`) at the beginning of a flat array."""
-    return flat[: n_rows * padded(n_positions)].reshape(n_rows, padded(n_positions))
-
-
-@bare_kernel
 def fill_transition(jumps, model, n_positions, room):
     """Write (1 − p0) c(i − m) / Σ over i into `room.transition` (positions + 1, width); its last row is the start.
 
     The probability of the end goes to `room.ends` (positions + 1,); it is 1 without end jumps.
     """
     has_ends, width = model.has_ends, padded(n_positions)
-    transition = table_of(room.transition, n_positions + 1, n_positions)
-    reach = reach_of(jumps.shape[0], has_ends)
+    transition, reach = room.transition, reach_of(jumps.shape[0], has_ends)
     for at in range(n_positions + width):  # by width, from −I on: rows of the table are windows of this
         room.widths[0, at] = weight_of(jumps, 0, at - n_positions, n_positions + width, reach, has_ends)
     for i in range(n_positions):
@@ -99,14 +92,11 @@ def fill_transition(jumps, model, n_positions, room):
         room.ends[m] = room.ends[m] * scale if has_ends else 1.0
 
 
-@bare_kernel
+@bare_part
 def run_forward(room, null_probability, n_words, n_positions):
     """Write forward weights, and those of each link to `room.links`; return the log likelihood."""
-    width = padded(n_positions)
-    weights, links = table_of(room.weights, n_words, n_positions), table_of(room.links, n_words, n_positions)
-    forward = table_of(room.forward, n_words + 1, n_positions)
-    transition = table_of(room.transition, n_positions + 1, n_positions)
-    norms, starts = room.scalars[0], room.scalars[1]
+    width, weights, links = padded(n_positions), room.weights, room.links
+    forward, transition, norms, starts = room.forward, room.transition, room.scalars[0], room.scalars[1]
     forward[0] = 0.0
     starts[0] = 1.0
     product, found = 1.0, 0.0
@@ -141,15 +131,12 @@ def run_forward(room, null_probability, n_words, n_positions):
     return found + math.log(product) + math.log(norm)
 
 
-@bare_kernel
+@bare_part
 def run_backward(room, null_probability, n_words, n_positions):
     """Turn `room.links` into posterior links, and write expected numbers of jumps, over their probabilities."""
-    width = padded(n_positions)
-    weights, links = table_of(room.weights, n_words, n_positions), table_of(room.links, n_words, n_positions)
-    forward = table_of(room.forward, n_words + 1, n_positions)
-    transition = table_of(room.transition, n_positions + 1, n_positions)
-    pairs = table_of(room.pairs, n_positions + 1, n_positions)
-    norms, starts, vectors = room.scalars[0], room.scalars[1], room.vectors
+    width, weights, links = padded(n_positions), room.weights, room.links
+    forward, transition, pairs, vectors = room.forward, room.transition, room.pairs, room.vectors
+    norms, starts = room.scalars[0], room.scalars[1]
     of_end = 1.0 / room.scalars[2, 0]
     vectors[1, :width] = 0.0
     for m in range(n_positions):
@@ -175,7 +162,7 @@ def run_backward(room, null_probability, n_words, n_positions):
             vectors[1, m] = total(summed) + of_null * vectors[1, m]
 
 
-@bare_kernel
+@bare_part
 def add_jumps(room, jumps, has_ends, n_positions, counts, exposures):
     """Add the expected number of jumps of each width to `counts`, and its exposure to `exposures`, if there is one.
 
@@ -183,8 +170,7 @@ def add_jumps(room, jumps, has_ends, n_positions, counts, exposures):
     the sum of all weights: the slope of the log normaliser, which `JumpWidths.mode` needs.
     """
     width, reach, by_width = padded(n_positions), reach_of(counts.shape[0], has_ends), room.widths
-    transition = table_of(room.transition, n_positions + 1, n_positions)
-    pairs = table_of(room.pairs, n_positions + 1, n_positions)
+    transition, pairs = room.transition, room.pairs
     by_width[1, : n_positions + width] = 0.0
     for m in range(n_positions + 1):
         for i in range(0, width, VECTOR):
@@ -201,17 +187,17 @@ def add_jumps(room, jumps, has_ends, n_positions, counts, exposures):
         origin = m if m < n_positions else -1
         counts[bucket_of(origin, n_positions, n_positions, reach, has_ends)] += room.ended[m]
     if exposures.shape[0]:
-        _add_exposures(room, jumps, has_ends, n_positions, pairs, exposures)
+        _add_exposures(room.ended, jumps, has_ends, n_positions, pairs, exposures)
 
 
 @bare_kernel
-def _add_exposures(room, jumps, has_ends, n_positions, expected, exposures):
-    """Add the exposure of each width; `expected` (positions + 1, width) are expected numbers of jumps."""
+def _add_exposures(ended, jumps, has_ends, n_positions, expected, exposures):
+    """Add the exposure of each width, given expected numbers of jumps, those to the end and (positions + 1, width)."""
     reach = reach_of(jumps.shape[0], has_ends)
     n_goals = n_positions + 1 if has_ends else n_positions
     for m in range(n_positions + 1):
         origin = m if m < n_positions else -1
-        departures, normalizer = (room.ended[m] if has_ends else 0.0), 0.0
+        departures, normalizer = (ended[m] if has_ends else 0.0), 0.0
         for i in range(n_goals):
             normalizer += weight_of(jumps, origin, i, n_positions, reach, has_ends)
             departures += expected[m, i] if i < n_positions else 0.0

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from subchain.numerics.claiming import claim
 from subchain.propagation.alignment.sentence import padded
-from subchain.propagation.compiled import kernel
+from subchain.propagation.compiled import bare_kernel, kernel
 
 #: Sentence pairs that a thread claims at a time.
 CLAIMED = 64
@@ -111,12 +111,16 @@ def sum_cells(cells, where):
 
 
 @kernel
-def list_pairs(cells, where, n_targets, out):
-    """Write the distinct word pairs of some source words to `out`, as k · `n_targets` + target; return their number."""
+def list_pairs(cells, where, n_targets, counts, out):
+    """Write the distinct target words of some source words to `out`, word by word and in order; return their number.
+
+    `counts` (words,) are set to the numbers of each word.
+    """
     seen = np.full(n_targets, -1, dtype=np.int32)
+    of_target = np.zeros(n_targets + 1, dtype=np.int64)
     found = 0
-    for word in range(where.starts.shape[0] - 1):
-        last = -1
+    for word in range(counts.shape[0]):
+        last, begin = -1, found
         for sentence in where.sentences[where.starts[word] : where.starts[word + 1]]:
             if sentence == last:
                 continue
@@ -124,9 +128,37 @@ def list_pairs(cells, where, n_targets, out):
             for token in cells.target[cells.target_starts[sentence] : cells.target_starts[sentence + 1]]:
                 if seen[token] != word:
                     seen[token] = word
-                    out[found] = np.int64(word) * n_targets + token
+                    out[found] = token
+                    of_target[token + 1] += 1
                     found += 1
+        counts[word] = found - begin
+    rows, words = np.empty(counts.shape[0], dtype=np.int64), np.empty(found, dtype=np.int32)
+    _sort_rows(counts, of_target, rows, words, out)
     return found
+
+
+@bare_kernel
+def _sort_rows(counts, of_target, rows, words, out):
+    """Sort the target words of each source word: list the source words of each target word, and turn that round.
+
+    `of_target` (n_targets + 1,) has the number of source words of each target word, one place behind it; `rows`
+    (source words,) and `words`, as long as the list, are room.
+    """
+    for target in range(of_target.shape[0] - 1):
+        of_target[target + 1] += of_target[target]
+    at = 0
+    for word in range(counts.shape[0]):
+        rows[word] = at
+        for token in out[at : at + counts[word]]:
+            words[of_target[token]] = word
+            of_target[token] += 1
+        at += counts[word]
+    begin = 0
+    for target in range(of_target.shape[0] - 1):
+        for word in words[begin : of_target[target]]:
+            out[rows[word]] = target
+            rows[word] += 1
+        begin = of_target[target]
 
 
 @kernel

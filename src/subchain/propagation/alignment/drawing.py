@@ -6,17 +6,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from subchain.propagation.alignment.chain import bucket_of, fill_transition, reach_of, run_forward, table_of
+from subchain.propagation.alignment.chain import bucket_of, fill_transition, reach_of, run_forward
 from subchain.propagation.alignment.pair import Shares, add_share, keep, rooms, weigh
-from subchain.propagation.alignment.sentence import distance_of, padded, weigh_distances
+from subchain.propagation.alignment.sentence import distance_of, room_in, weigh_distances
 from subchain.propagation.compiled import bare_kernel, kernel
 
 
 @bare_kernel
 def draw_model1(room, n_words, n_positions, uniforms, out):
     """Draw each word's position from model 1, −1 for NULL; `uniforms` is (words, 2)."""
-    width = padded(n_positions)
-    weights = room.weights[: n_words * width].reshape(n_words, width)
+    weights = room.weights
     for j in range(n_words):
         left = uniforms[j, 0] * (room.null[j] + weights[j].sum()) - room.null[j]
         out[j] = -1
@@ -49,10 +48,8 @@ def _draw_memory(weights, of_start, transition, ends, following, n_positions, un
 @bare_kernel
 def draw_chain(room, n_words, n_positions, uniforms, out):
     """Draw all positions given forward weights, from the last word to the first; see `draw_model1`."""
-    links, forward = table_of(room.links, n_words, n_positions), table_of(room.forward, n_words + 1, n_positions)
-    transition = table_of(room.transition, n_positions + 1, n_positions)
-    starts = room.scalars[1]
-    ends, uniform = room.ends, uniforms[n_words - 1, 0]
+    links, forward, transition, ends = room.links, room.forward, room.transition, room.ends
+    starts, uniform = room.scalars[1], uniforms[n_words - 1, 0]
     memory = _draw_memory(forward[n_words], starts[n_words], transition, ends, -1, n_positions, uniform)
     for j in range(n_words - 1, -1, -1):
         out[j] = -1
@@ -74,9 +71,8 @@ def draw_pair(model, jumps, n_source, n_target, both, uniforms, positions, expec
     has_ends = model.has_ends
     reach = reach_of(expected.shape[1], has_ends)
     for direction in range(2):
-        room = both[direction]
         n_words, n_positions = (n_target, n_source) if direction == 0 else (n_source, n_target)
-        first, width = 0 if direction == 0 else n_target, padded(n_positions)
+        room, first = room_in(both[direction], n_words, n_positions), 0 if direction == 0 else n_target
         drawn, random = positions[first : first + n_words], uniforms[first : first + n_words]
         if model.is_chain:
             fill_transition(jumps[direction], model, n_positions, room)
@@ -86,12 +82,12 @@ def draw_pair(model, jumps, n_source, n_target, both, uniforms, positions, expec
             if model.is_diagonal:
                 weigh_distances(room, jumps[direction], model.null_probability, n_words, n_positions)
             draw_model1(room, n_words, n_positions, random, drawn)
-        room.links[: n_words * width] = 0.0
+        room.links[:] = 0.0
         last = -1
         for word in range(n_words):
             if drawn[word] < 0:
                 continue
-            room.links[word * width + drawn[word]] = 1.0
+            room.links[word, drawn[word]] = 1.0
             if model.is_diagonal:
                 expected[direction, distance_of(word, drawn[word], n_words, n_positions)] += 1.0
             if model.is_chain:

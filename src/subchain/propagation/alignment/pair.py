@@ -18,7 +18,7 @@ from subchain.propagation.alignment.sentence import (
     add_distances,
     expect_model1,
     make_room,
-    padded,
+    room_in,
     weigh_distances,
 )
 from subchain.propagation.compiled import bare_kernel, kernel
@@ -80,7 +80,7 @@ class Shares(NamedTuple):
 
 @kernel
 def rooms(longest_source, longest_target, n_cells):
-    """Return room for both directions of the longest sentence pairs."""
+    """Return room for both directions of the longest sentence pairs, as `make_room` does."""
     return make_room(longest_target, longest_source, n_cells), make_room(longest_source, longest_target, n_cells)
 
 
@@ -89,12 +89,11 @@ def weigh(cells, pair, table, both):
     """Fill the weights of both directions from a table of weights."""
     first_source, first_target = cells.source_starts[pair], cells.target_starts[pair]
     n_source, n_target = cells.source_starts[pair + 1] - first_source, cells.target_starts[pair + 1] - first_target
-    wide, high = padded(n_source), padded(n_target)
-    forward = both[0].weights[: n_target * wide].reshape(n_target, wide)
-    backward = both[1].weights[: n_source * high].reshape(n_source, high)
+    one, other = room_in(both[0], n_target, n_source), room_in(both[1], n_source, n_target)
+    forward, backward = one.weights, other.weights
     cell = cells.starts[pair]
     for j in range(n_target):
-        both[0].null[j] = max(table.null_target[cells.target[first_target + j]], LEAST)
+        one.null[j] = max(table.null_target[cells.target[first_target + j]], LEAST)
         for i in range(n_source):
             entry = cells.entries[cell + i]
             forward[j, i] = max(table.pairs[entry, 0], LEAST)
@@ -102,7 +101,7 @@ def weigh(cells, pair, table, both):
         forward[j, n_source:] = 0.0
         cell += n_source
     for i in range(n_source):
-        both[1].null[i] = max(table.null_source[cells.source[first_source + i]], LEAST)
+        other.null[i] = max(table.null_source[cells.source[first_source + i]], LEAST)
         backward[i, n_target:] = 0.0
 
 
@@ -111,20 +110,19 @@ def predict(cells, pair, counts, totals, concentration, both):
     """Fill the weights of both directions from counts: (C + β) / (C of all words + V β)."""
     first_source, first_target = cells.source_starts[pair], cells.target_starts[pair]
     n_source, n_target = cells.source_starts[pair + 1] - first_source, cells.target_starts[pair + 1] - first_target
-    wide, high = padded(n_source), padded(n_target)
-    forward = both[0].weights[: n_target * wide].reshape(n_target, wide)
-    backward = both[1].weights[: n_source * high].reshape(n_source, high)
+    one, other = room_in(both[0], n_target, n_source), room_in(both[1], n_source, n_target)
+    forward, backward = one.weights, other.weights
     of_targets, of_sources = counts.null_target.shape[0] * concentration, counts.null_source.shape[0] * concentration
-    scales = both[0].vectors[0]
+    scales = one.vectors[0]
     for i in range(n_source):
         word = cells.source[first_source + i]
         scales[i] = 1.0 / (max(totals.source[word], 0.0) + of_targets)
-        both[1].null[i] = (max(counts.null_source[word], 0.0) + concentration) / (totals.target[-1] + of_sources)
+        other.null[i] = (max(counts.null_source[word], 0.0) + concentration) / (totals.target[-1] + of_sources)
         backward[i, n_target:] = 0.0
     cell = cells.starts[pair]
     for j in range(n_target):
         word = cells.target[first_target + j]
-        both[0].null[j] = (max(counts.null_target[word], 0.0) + concentration) / (totals.source[-1] + of_targets)
+        one.null[j] = (max(counts.null_target[word], 0.0) + concentration) / (totals.source[-1] + of_targets)
         scale = 1.0 / (max(totals.target[word], 0.0) + of_sources)
         for i in range(n_source):
             entry = cells.entries[cell + i]
@@ -141,31 +139,32 @@ def run_pair(model, jumps, n_source, n_target, both, expected, exposures):
     `jumps` (2, B) are weights; `expected` has the same shape, `exposures` too, or (2, 0) if they are not wanted.
     """
     expected[:] = 0.0
-    found = 0.0
-    for direction in range(2):
-        room = both[direction]
-        n_words, n_positions = (n_target, n_source) if direction == 0 else (n_source, n_target)
-        if model.is_diagonal:
-            found += weigh_distances(room, jumps[direction], model.null_probability, n_words, n_positions)
-        if not model.is_chain:
-            found += expect_model1(room, n_words, n_positions)
-        if model.is_diagonal:
-            add_distances(room, n_words, n_positions, expected[direction], exposures[direction])
-        if not model.is_chain:
-            continue
-        fill_transition(jumps[direction], model, n_positions, room)
+    found = _run_side(model, jumps[0], n_target, n_source, both[0], expected[0], exposures[0])
+    return found + _run_side(model, jumps[1], n_source, n_target, both[1], expected[1], exposures[1])
+
+
+@bare_kernel
+def _run_side(model, jumps, n_words, n_positions, flat, expected, exposures):
+    """Do this for one direction."""
+    room, found = room_in(flat, n_words, n_positions), 0.0
+    if model.is_diagonal:
+        found += weigh_distances(room, jumps, model.null_probability, n_words, n_positions)
+    if not model.is_chain:
+        found += expect_model1(room, n_words, n_positions)
+    if model.is_diagonal:
+        add_distances(room, n_words, n_positions, expected, exposures)
+    if model.is_chain:
+        fill_transition(jumps, model, n_positions, room)
         found += run_forward(room, model.null_probability, n_words, n_positions)
         run_backward(room, model.null_probability, n_words, n_positions)
-        add_jumps(room, jumps[direction], model.has_ends, n_positions, expected[direction], exposures[direction])
+        add_jumps(room, jumps, model.has_ends, n_positions, expected, exposures)
     return found
 
 
 @bare_kernel
 def keep(both, expected, n_source, n_target, cell, row, shares):
     """Write the posterior links and jumps of one sentence pair to its shares, from cell `cell` on and at row `row`."""
-    wide, high = padded(n_source), padded(n_target)
-    forward = both[0].links[: n_target * wide].reshape(n_target, wide)
-    backward = both[1].links[: n_source * high].reshape(n_source, high)
+    forward, backward = room_in(both[0], n_target, n_source).links, room_in(both[1], n_source, n_target).links
     for j in range(n_target):
         for i in range(n_source):
             shares.links[cell, 0] = forward[j, i]
@@ -184,7 +183,8 @@ def add_share(cells, pair, cell, row, shares, sign, agrees, counts, totals, both
     """
     first_source, first_target = cells.source_starts[pair], cells.target_starts[pair]
     n_source, n_target = cells.source_starts[pair + 1] - first_source, cells.target_starts[pair + 1] - first_target
-    of_source, left_source = both[0].vectors[0], both[0].vectors[1]
+    vectors = room_in(both[0], n_target, n_source).vectors
+    of_source, left_source = vectors[0], vectors[1]
     of_source[:n_source] = 0.0
     left_source[:n_source] = 1.0
     at = cells.starts[pair]

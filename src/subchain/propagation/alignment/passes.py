@@ -72,7 +72,7 @@ def expect_pairs(cells, pairs, places, table, totals, concentration, model, shar
 @kernel
 def add_shares(cells, pairs, places, rows, shares, agrees, counts, totals, sizes):
     """Add the shares of sentence pairs to counts, one after the other."""
-    both = rooms(sizes[0], sizes[1], 0)
+    both = rooms(sizes[0], sizes[1], sizes[2])
     for k in range(pairs.shape[0]):
         if cells.starts[pairs[k]] < cells.starts[pairs[k] + 1]:
             add_share(cells, pairs[k], places[k], rows[k], shares, 1.0, agrees, counts, totals, both)

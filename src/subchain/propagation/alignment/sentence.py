@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.numerics.vectors import WIDTH, aligned
-from subchain.propagation.compiled import bare_kernel, kernel, part
+from subchain.propagation.alignment.views import table_at
+from subchain.propagation.compiled import bare_part, kernel, part
 
 Array = NDArray[np.float64]
 
@@ -34,31 +35,31 @@ LEAST = 1e-100
 
 
 class Room(NamedTuple):
-    """Room for one direction of a sentence pair: flat arrays that kernels cut into tables.
+    """Room for one direction of a sentence pair.
 
     Attributes
     ----------
-    weights : (words × positions) weight of each word given each position
+    weights : (words, width) weight of each word given each position
+    links : (words, width) posterior probability of each link
+    forward : (words + 1, width) forward weights of the remembered position
+    transition, pairs : (positions + 1, width) probabilities of jumps, and their expected number
+    widths : (2, 2 · width) weights of jump widths from −positions on, and their expected numbers
+    vectors : (3, width) predictions and backward weights
+    ends, ended : (positions + 1,) probabilities of the jump to the end, and their expected number
     null : (words,) weight of each word given NULL
-    links : (words × positions) posterior probability of each link
-    forward : (words + 1 × positions) forward weights of the remembered position
-    transition, pairs : (positions + 1 × positions) probabilities of jumps, and their expected number
-    ends, ended : (positions + 1) probabilities of the jump to the end, and their expected number
-    widths : (2, 2 · positions) weights of jump widths from −positions on, and their expected numbers
-    vectors : (3, positions) predictions and backward weights
     scalars : (3, words + 1) normalisers, forward weights of the start, and the normaliser of the end
     """
 
     weights: Array
-    null: Array
     links: Array
     forward: Array
     transition: Array
     pairs: Array
-    ends: Array
-    ended: Array
     widths: Array
     vectors: Array
+    ends: Array
+    ended: Array
+    null: Array
     scalars: Array
 
 
@@ -70,32 +71,51 @@ def padded(n):
 
 @kernel
 def make_room(longest_words, longest_positions, n_cells):
-    """Return room for sentence pairs up to these lengths; `n_cells` bounds words · `padded(positions)`.
+    """Return numbers from which `room_in` cuts the room of any sentence pair up to these lengths.
 
-    Nothing is cleared, so that one long pair costs the others nothing: kernels write before they read.
+    `n_cells` bounds words · `padded(positions)`. Nothing is cleared, so that one long pair costs the others nothing:
+    kernels write before they read.
     """
     width = padded(longest_positions)
+    return aligned(1, 3 * n_cells + (2 * width + 12) * width + 4 * longest_words + 3 * VECTOR)[0]
+
+
+@bare_part
+def room_in(flat, n_words, n_positions):
+    """Return the `Room` of a direction of a sentence pair: neighbouring stretches of one array.
+
+    Functions hand over that array, and cut the room from it again: a `Room` takes longer to hand over than to make.
+    """
+    width = padded(n_positions)
+    links = n_words * width
+    forward = links + n_words * width
+    transition = forward + (n_words + 1) * width
+    pairs = transition + (n_positions + 1) * width
+    widths = pairs + (n_positions + 1) * width
+    vectors = widths + 4 * width
+    ends = vectors + 3 * width
+    ended = ends + n_positions + 1
+    null = ended + n_positions + 1
+    scalars = null + n_words
     return Room(
-        aligned(1, n_cells)[0],
-        np.empty(longest_words),
-        aligned(1, n_cells)[0],
-        aligned(1, n_cells + width)[0],
-        aligned(longest_positions + 1, width).reshape(-1),
-        aligned(longest_positions + 1, width).reshape(-1),
-        np.empty(longest_positions + 1),
-        np.empty(longest_positions + 1),
-        aligned(2, 2 * width),
-        aligned(3, width),
-        np.empty((3, longest_words + 1)),
+        table_at(flat, 0, n_words, width),
+        table_at(flat, links, n_words, width),
+        table_at(flat, forward, n_words + 1, width),
+        table_at(flat, transition, n_positions + 1, width),
+        table_at(flat, pairs, n_positions + 1, width),
+        table_at(flat, widths, 2, 2 * width),
+        table_at(flat, vectors, 3, width),
+        flat[ends:ended],
+        flat[ended:null],
+        flat[null:scalars],
+        table_at(flat, scalars, 3, n_words + 1),
     )
 
 
-@bare_kernel
+@bare_part
 def expect_model1(room, n_words, n_positions):
     """Write the posterior links of model 1; return the log likelihood."""
-    width = padded(n_positions)
-    weights = room.weights[: n_words * width].reshape(n_words, width)
-    links = room.links[: n_words * width].reshape(n_words, width)
+    width, weights, links = padded(n_positions), room.weights, room.links
     found = -n_words * math.log(n_positions + 1.0)
     for j in range(n_words):
         total = room.null[j]
@@ -114,14 +134,13 @@ def distance_of(word, position, n_words, n_positions):
     return abs((2 * position + 1) * n_words - (2 * word + 1) * n_positions) * DISTANCES // (2 * n_words * n_positions)
 
 
-@bare_kernel
+@bare_part
 def weigh_distances(room, jumps, null_probability, n_words, n_positions):
     """Multiply the weights of words by the probabilities of their positions in the diagonal model.
 
     Return log(I + 1) of all words, which `expect_model1` subtracts for positions that are all alike.
     """
-    width, totals = padded(n_positions), room.scalars[0]
-    weights = room.weights[: n_words * width].reshape(n_words, width)
+    weights, totals = room.weights, room.scalars[0]
     for j in range(n_words):
         totals[j] = 0.0
         for i in range(n_positions):
@@ -133,11 +152,10 @@ def weigh_distances(room, jumps, null_probability, n_words, n_positions):
     return n_words * math.log(n_positions + 1.0)
 
 
-@bare_kernel
+@bare_part
 def add_distances(room, n_words, n_positions, counts, exposures):
     """Add the expected number of links of each distance to `counts`, and its exposure; see `add_jumps`."""
-    width, totals = padded(n_positions), room.scalars[0]
-    links = room.links[: n_words * width].reshape(n_words, width)
+    links, totals = room.links, room.scalars[0]
     for j in range(n_words):
         linked = 0.0
         for i in range(n_positions):

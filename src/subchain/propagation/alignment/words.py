@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.alignment.chain import bucket_of, fill_transition, reach_of, table_of
-from subchain.propagation.alignment.sentence import distance_of, make_room, padded
+from subchain.propagation.alignment.chain import bucket_of, fill_transition, reach_of
+from subchain.propagation.alignment.sentence import distance_of, make_room, room_in
 from subchain.propagation.compiled import bare_kernel, kernel, part
 
 Array = NDArray[np.float64]
@@ -201,7 +201,7 @@ def expect_jumps_of(side, has_ends, links, around, jumps):
 
 
 @bare_kernel
-def weigh_jumps(counts, concentration, excludes, model, n_positions, around, after, room):
+def weigh_jumps(counts, concentration, excludes, model, n_positions, around, after, flat):
     """Multiply the weights of a word by the expected probabilities of the jumps to it, and from it or past it.
 
     `counts` are those of all other sentences if `excludes`, and else those of all.
@@ -209,11 +209,11 @@ def weigh_jumps(counts, concentration, excludes, model, n_positions, around, aft
     for bucket in range(around.mine.shape[0]):
         others = around.mine[bucket] if excludes else 0.0
         around.jumps[bucket] = max(counts[bucket] + others, 0.0) + concentration
-    width = padded(n_positions)
-    transition = table_of(room.transition, n_positions + 1, n_positions)
+    room = room_in(flat, 0, n_positions)
+    transition = room.transition
     fill_transition(around.jumps, model, n_positions, room)
     into = room.vectors[0]
-    into[:width] = 0.0
+    into[:] = 0.0
     past = 0.0
     for m in range(n_positions + 1):
         onward, weight = after[n_positions] * room.ends[m], around.before[m]

@@ -86,11 +86,26 @@ def _all_meet(alpha, scale, stop, lengths, offsets):
 
 
 @small_kernel
-def _lose(lanes, a, b, offsets, start, ways, tables):
-    """Whether any of the lanes `a` to `b`, which have been run forward, loses to underflow what may matter."""
-    begins = np.zeros(b - a, dtype=np.bool_)
+def _lose(lanes, a, b, offsets, start, stop, ways, tables):
+    """Whether any of the lanes `a` to `b`, which have been run forward, loses to underflow what may matter.
+
+    See `Growth.matters_before`.
+    """
+    begins, n_states = np.zeros(b - a, dtype=np.bool_), start.shape[0]
     found = losses(lanes.starts[a:b], lanes.lengths[a:b], offsets, start, begins, ways, tables)
-    return found.own_highest.max() > LOG_MATTERS
+    alpha = messages_of(tables, n_states, offsets[-1])[1]
+    for lane in range(b - a):
+        if found.own_highest[lane] > LOG_MATTERS:
+            return True
+        if found.own[lane] == -np.inf:
+            continue
+        last, meeting, most = offsets[lanes.lengths[a + lane] - 1] + lane, 0.0, 0.0
+        for k in range(n_states):
+            meeting += alpha[k, last] * stop[k, lane]
+            most = max(most, stop[k, lane])
+        if not found.own[lane] + np.log(most) - np.log(meeting) <= LOG_MATTERS:
+            return True
+    return False
 
 
 @family_rare
@@ -98,7 +113,7 @@ def run_tile(family, seen, lanes, a, b, offsets, start, stop, ways, tables, tota
     """Run the lanes `a` to `b` between messages; return whether that could be done, and their log likelihoods."""
     if not run_forward(family, seen, lanes.starts[a:b], offsets, start, ways, tables, totals):
         return False
-    if ways.steps.shape[0] > 0 and _lose(lanes, a, b, offsets, start, ways, tables):
+    if ways.steps.shape[0] > 0 and _lose(lanes, a, b, offsets, start, stop, ways, tables):
         return False
     run_backward(offsets, stop, ways, tables)
     alpha = messages_of(tables, start.shape[0], offsets[-1])[1]

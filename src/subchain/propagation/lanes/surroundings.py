@@ -19,6 +19,7 @@ from subchain.propagation.lanes.growing import grow_lane, growing_room, into_and
 from subchain.propagation.lanes.messages import advance, retreat
 from subchain.propagation.lanes.observing import likelihoods, observe
 from subchain.propagation.lanes.panels import mix
+from subchain.propagation.underflow import is_weak
 
 Index = NDArray[np.int64]
 
@@ -191,7 +192,18 @@ def _grow_some(family, seen, lanes, places, boundary, a, b, starts, ways, tables
     for i in range(size):
         far = starts[0] if grown[i, 0] < ends[i, 0] else starts[1]
         into_and_out_of(far, buffers.left[i], buffers.right[i], start[:, i], stop[:, i])
-    return True
+    return ways.steps.shape[0] == 0 or _are_strong(start, stop, starts, grown, ends, ways)
+
+
+@small_kernel
+def _are_strong(start, stop, starts, grown, ends, ways):
+    """Whether no state has underflowed in messages over buffers that have grown."""
+    far = np.empty_like(start)
+    for i in range(grown.shape[0]):
+        far[:, i] = starts[0] if grown[i, 0] < ends[i, 0] else starts[1]
+    if is_weak(start, far, ways.steps, grown[:, 0], True):
+        return False
+    return not is_weak(stop, np.ones_like(far), ways.steps, grown[:, 1], False)
 
 
 @kernel
@@ -247,12 +259,17 @@ def enter(family, seen, lanes, places, boundary, a, b, ways, outside, tables, st
     if size == 0:
         return True
     near, sizes = lanes.starts[a:b].copy(), reach[:, 0].copy()
+    far, is_watched = start.copy(), ways.steps.shape[0] > 0
     if not _cross(family, seen, near, sizes, True, ways, tables, start):
+        return False
+    if is_watched and is_weak(start, far, ways.steps, sizes, True):
         return False
     for i in range(b - a):
         near[i] += lanes.lengths[a + i]
         sizes[i] = reach[i, 1]
-    return _cross(family, seen, near, sizes, False, ways, tables, stop)
+    if not _cross(family, seen, near, sizes, False, ways, tables, stop):
+        return False
+    return not (is_watched and is_weak(stop, np.ones_like(far), ways.steps, sizes, False))
 
 
 @small_kernel

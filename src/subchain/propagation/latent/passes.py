@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from subchain.numerics.claiming import claim
-from subchain.propagation.compiled import bare_kernel, kernel, ordered_kernel
+from subchain.propagation.compiled import bare_kernel, kernel, ordered_kernel, ordered_part
 from subchain.propagation.latent.trees import BINARY, UNARY, WORD, add_uses, fill_inside, fill_outside
 
 #: Trees and rules that a thread claims at a time.
@@ -73,38 +73,66 @@ def count_rules(forest, order, bounds, rules, weights, inside, slopes, counts, c
                     counts[at + y] += weights[at + y] * table[x * width + y]
 
 
-@ordered_kernel
-def draw_annotations(forest, rules, weights, inside, uniforms, annotations, counts):
-    """Draw the annotation of every node from the root down, and count the rules; `inside` is that of all trees.
+@ordered_part
+def entry_of(backs, rules, annotations, k, rule):
+    """Return the place of the weight of a node's rule, given the annotations of the nodes of its tree."""
+    arity, at = rules.arity[rule], rules.places[rule] + annotations[k] * rules.strides[rule]
+    if arity == WORD:
+        return at
+    if arity == UNARY:
+        return at + annotations[k - 1]
+    return at + annotations[k - 1] * rules.sizes[rule, 2] + annotations[k - backs[k]]
 
-    `uniforms` (N,) are random numbers, one for the children of each node.
+
+@ordered_kernel
+def draw_tree(ids, backs, rules, weights, inside, uniforms, annotations):
+    """Draw the annotation of every node of one tree from the root down, given its inside vectors.
+
+    `uniforms` (n,) are random numbers, one for the children of each node.
     """
+    annotations[ids.shape[0] - 1] = 0
+    for k in range(ids.shape[0] - 1, -1, -1):
+        rule = ids[k]
+        arity, at = rules.arity[rule], rules.places[rule] + annotations[k] * rules.strides[rule]
+        if arity == WORD:
+            continue
+        n_left, n_right = rules.sizes[rule, 1], rules.sizes[rule, 2]
+        left, right, total = inside[k - 1], inside[k - backs[k]], 0.0
+        for e in range(n_left * n_right):
+            value = weights[at + e] * left[e // n_right]
+            total += value * right[e % n_right] if arity == BINARY else value
+        left_over, chosen = uniforms[k] * total, 0
+        for e in range(n_left * n_right):
+            value = weights[at + e] * left[e // n_right]
+            value *= right[e % n_right] if arity == BINARY else 1.0
+            if value > 0.0:
+                chosen = e
+                left_over -= value
+                if left_over < 0.0:
+                    break
+        if arity == UNARY:
+            annotations[k - 1] = chosen
+        else:
+            annotations[k - 1] = chosen // n_right
+            annotations[k - backs[k]] = chosen % n_right
+
+
+@kernel
+def draw_annotations(forest, rules, weights, inside, uniforms, annotations):
+    """Draw the annotations of all trees, (N,), given the inside vectors of their nodes; see `draw_tree`."""
     for tree in range(forest.starts.shape[0] - 1):
         start, stop = forest.starts[tree], forest.starts[tree + 1]
-        annotations[stop - 1] = 0
-        for k in range(stop - 1, start - 1, -1):
-            rule, x = forest.rules[k], annotations[k]
-            arity, at = rules.arity[rule], rules.places[rule] + x * rules.strides[rule]
-            if arity == WORD:
-                counts[at] += 1.0
-                continue
-            n_left, n_right = rules.sizes[rule, 1], rules.sizes[rule, 2]
-            left, right, total = inside[k - 1], inside[k - forest.backs[k]], 0.0
-            for e in range(n_left * n_right):
-                value = weights[at + e] * left[e // n_right]
-                total += value * right[e % n_right] if arity == BINARY else value
-            left_over, chosen = uniforms[k] * total, 0
-            for e in range(n_left * n_right):
-                value = weights[at + e] * left[e // n_right]
-                value *= right[e % n_right] if arity == BINARY else 1.0
-                if value > 0.0:
-                    chosen = e
-                    left_over -= value
-                    if left_over < 0.0:
-                        break
-            counts[at + chosen] += 1.0
-            if arity == UNARY:
-                annotations[k - 1] = chosen
-            else:
-                annotations[k - 1] = chosen // n_right
-                annotations[k - forest.backs[k]] = chosen % n_right
+        draw_tree(
+            forest.rules[start:stop], forest.backs[start:stop], rules, weights, inside[start:stop],
+            uniforms[start:stop], annotations[start:stop],
+        )  # fmt: skip
+
+
+@kernel
+def count_drawn(forest, rules, annotations, counts):
+    """Add the rules of trees with given annotations to counts."""
+    for tree in range(forest.starts.shape[0] - 1):
+        start, stop = forest.starts[tree], forest.starts[tree + 1]
+        for k in range(stop - start):
+            rule = forest.rules[start + k]
+            counts[entry_of(forest.backs[start:stop], rules, annotations[start:stop], k, rule)] += 1.0

@@ -72,6 +72,33 @@ def predict_table(rules, rows, rule, counts, totals, least, out):
             out[x * width + y] = max(counts[at + y], least) * scale
 
 
+@kernel
+def make_local(groups, chosen):
+    """Return room for the rules, weights and expected uses of the largest of some groups."""
+    n_used, n_entries = 0, 0
+    for g in chosen:
+        n_used = max(n_used, groups.rules[g + 1] - groups.rules[g])
+        n_entries = max(n_entries, groups.places[groups.rules[g + 1]] - groups.places[groups.rules[g]])
+    local = AnnotatedRules(
+        np.empty(n_used, np.int8), np.empty((n_used, 3), np.int32), np.empty(n_used, np.int64),
+        np.empty(n_used, np.int64),
+    )  # fmt: skip
+    return local, np.empty(n_entries), np.empty(n_entries)
+
+
+@kernel
+def predict_rules(rules, rows, groups, g, counts, totals, least, local, weights):
+    """Write the rules that occur in a group, and their predictive weights; see `predict_table`."""
+    first, last = groups.rules[g], groups.rules[g + 1]
+    for u in range(first, last):
+        rule, at = groups.used[u], groups.places[u] - groups.places[first]
+        local.arity[u - first] = rules.arity[rule]
+        local.sizes[u - first] = rules.sizes[rule]
+        local.places[u - first] = at
+        local.strides[u - first] = rules.sizes[rule, 1] * rules.sizes[rule, 2]
+        predict_table(rules, rows, rule, counts, totals, least, weights[at:])
+
+
 @bare_kernel
 def run_group(forest, groups, g, local, weights, inside, slopes, table):
     """Do inside-outside for the trees of a group; return the log likelihood, with uses added to `table`."""
@@ -95,34 +122,20 @@ def visit_groups(forest, rules, rows, groups, chosen, counts, totals, least, sha
     Counts and totals hold those of the prior, whose concentration is `least`. New shares take the place of the old ones
     in the counts if `puts_back`. Return the sums of log normalisers and, if it `measures`, of entropies.
     """
-    h = rules.sizes.max() + 1
-    n_nodes, n_used, n_entries = 0, 0, 0
+    h, n_nodes = rules.sizes.max() + 1, 0
     for g in chosen:
-        n_used = max(n_used, groups.rules[g + 1] - groups.rules[g])
-        n_entries = max(n_entries, groups.places[groups.rules[g + 1]] - groups.places[groups.rules[g]])
         for tree in range(groups.trees[g], groups.trees[g + 1]):
             n_nodes = max(n_nodes, forest.starts[tree + 1] - forest.starts[tree])
     inside, slopes = np.empty((n_nodes, h)), np.empty((n_nodes, h))
-    weights, table = np.empty(n_entries), np.empty(n_entries)
-    local = AnnotatedRules(
-        np.empty(n_used, np.int8), np.empty((n_used, 3), np.int32), np.empty(n_used, np.int64),
-        np.empty(n_used, np.int64),
-    )  # fmt: skip
+    local, weights, table = make_local(groups, chosen)
     found, entropy = 0.0, 0.0
     one = np.empty(1, np.int64)
     for g in chosen:
         one[0] = g
-        first, last = groups.rules[g], groups.rules[g + 1]
-        place, stop = groups.places[first], groups.places[last]
+        place, stop = groups.places[groups.rules[g]], groups.places[groups.rules[g + 1]]
         if excludes:
             add_groups(rules, rows, groups, one, shares, -1.0, counts, totals)
-        for u in range(first, last):
-            rule, at = groups.used[u], groups.places[u] - place
-            local.arity[u - first] = rules.arity[rule]
-            local.sizes[u - first] = rules.sizes[rule]
-            local.places[u - first] = at
-            local.strides[u - first] = rules.sizes[rule, 1] * rules.sizes[rule, 2]
-            predict_table(rules, rows, rule, counts, totals, least, weights[at:])
+        predict_rules(rules, rows, groups, g, counts, totals, least, local, weights)
         if excludes != puts_back:
             add_groups(rules, rows, groups, one, shares, 1.0 if excludes else -1.0, counts, totals)
         table[: stop - place] = 0.0

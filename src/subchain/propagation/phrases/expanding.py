@@ -42,11 +42,10 @@ def share_of_one(room, is_log, weight, child, own):
 def choose_binary(grammar, room, n, i, j, a, is_log, threshold, chosen):
     """Go through the binary rules of a symbol at a span until their shares exceed a threshold; return what is left.
 
-    `chosen` (2,) becomes the rule and the split point that was reached last; with a negative threshold, that of the
-    largest share, and this share is returned.
+    `chosen` (2,) becomes the rule and the split point that was reached last.
     """
     size, cell = grammar.n_symbols, i * (n + 1) + j
-    own, best = room.inside[cell * size + a], 0.0
+    own = room.inside[cell * size + a]
     for r in range(grammar.binary_first[a], grammar.binary_first[a + 1]):
         weight = room.structural[grammar.binary_weight[r]]
         if weight == -np.inf or (not is_log and weight == 0.0):
@@ -56,40 +55,34 @@ def choose_binary(grammar, room, n, i, j, a, is_log, threshold, chosen):
             left = left_cell * size + grammar.binary_left[r]
             right = right_cell * size + grammar.binary_right[r]
             share = share_of_pair(room, is_log, weight, left, right, own, left_cell, right_cell, cell)
-            if threshold < 0.0:
-                if share > best:
-                    best, chosen[0], chosen[1] = share, r, k
-            elif share > 0.0:
+            if share > 0.0:
                 chosen[0], chosen[1] = r, k
                 threshold -= share
                 if threshold < 0.0:
                     return threshold
-    return best if threshold < 0.0 else threshold
+    return threshold
 
 
 @ordered_kernel
 def choose_unary(grammar, room, row, a, is_log, threshold, chosen):
     """Do the same for the unary rules of a symbol; `row` is where the symbols of the span begin."""
-    own, best, n_binary = room.inside[row + a], 0.0, grammar.binary_pair.shape[0]
+    own, n_binary = room.inside[row + a], grammar.binary_pair.shape[0]
     for at in range(grammar.unary.shape[0]):
         if grammar.unary[at, 0] == a:
             weight = room.structural[grammar.unary[at, 2]]
             share = share_of_one(room, is_log, weight, row + grammar.unary[at, 1], own)
-            if threshold < 0.0:
-                if share > best:
-                    best, chosen[0], chosen[1] = share, n_binary + at, -1
-            elif share > 0.0:
+            if share > 0.0:
                 chosen[0], chosen[1] = n_binary + at, -1
                 threshold -= share
                 if threshold < 0.0:
                     return threshold
-    return best if threshold < 0.0 else threshold
+    return threshold
 
 
 @ordered_kernel
 def choose_entry(grammar, text, sentence, room, cell, i, j, a, is_log, threshold, chosen):
     """Do the same for the entries of a symbol at a span."""
-    own, best, count = room.inside[cell * grammar.n_symbols + a], 0.0, 0
+    own, count = room.inside[cell * grammar.n_symbols + a], 0
     n_others = grammar.binary_pair.shape[0] + grammar.unary.shape[0]
     for edge in range(text.edges[sentence], text.edges[sentence + 1]):
         terminal = text.edge[edge, 2]
@@ -101,16 +94,43 @@ def choose_entry(grammar, text, sentence, room, cell, i, j, a, is_log, threshold
                     share = np.exp(weight - own) if weight > -np.inf else 0.0
                 else:
                     share = math.ldexp(weight, -room.exponents[cell]) / own
-                if threshold < 0.0:
-                    if share > best:
-                        best, chosen[0], chosen[1] = share, n_others + at, -1
-                elif share > 0.0:
+                if share > 0.0:
                     chosen[0], chosen[1] = n_others + at, -1
                     threshold -= share
                     if threshold < 0.0:
                         return threshold
             count += 1
-    return best if threshold < 0.0 else threshold
+    return threshold
+
+
+@ordered_kernel
+def choose_best(grammar, text, sentence, room, n, i, j, a, chosen):
+    """Write the rule of the best tree of a symbol at a span, and its split point, −1 if it has none; rule −1: no tree.
+
+    The chart has the logarithms of the weights of best trees.
+    """
+    size, best, cell, count = grammar.n_symbols, -np.inf, i * (n + 1) + j, 0
+    n_binary, n_unary = grammar.binary_pair.shape[0], grammar.unary.shape[0]
+    chosen[0], chosen[1] = -1, -1
+    for edge in range(text.edges[sentence], text.edges[sentence + 1]):
+        terminal = text.edge[edge, 2]
+        here = text.edge[edge, 0] == i and text.edge[edge, 1] == j
+        for at in range(grammar.lexical_first[terminal], grammar.lexical_first[terminal + 1]):
+            if here and grammar.lexical_symbol[at] == a and room.lexical[count] > best:
+                best, chosen[0] = room.lexical[count], n_binary + n_unary + at
+            count += 1
+    for r in range(grammar.binary_first[a], grammar.binary_first[a + 1]):
+        weight = room.structural[grammar.binary_weight[r]]
+        left, right = i * (n + 1) * size + grammar.binary_left[r], j * size + grammar.binary_right[r]
+        for k in range(i + 1, j):
+            value = weight + room.inside[left + k * size] + room.inside[right + k * (n + 1) * size]
+            if value > best:
+                best, chosen[0], chosen[1] = value, r, k
+    for at in range(n_unary):
+        if grammar.unary[at, 0] == a:
+            value = room.structural[grammar.unary[at, 2]] + room.inside[cell * size + grammar.unary[at, 1]]
+            if value > best:
+                best, chosen[0], chosen[1] = value, n_binary + at, -1
 
 
 @ordered_kernel
@@ -118,18 +138,11 @@ def expand_best(grammar, text, sentence, room, n, rules):
     """Write the rules of the best tree of a chart of logarithms; return their number, zero if there is no tree."""
     items, count, used = room.items, 1, 0
     items[0, 0], items[0, 1], items[0, 2] = grammar.start, 0, n
-    chosen, other = np.empty(2, dtype=np.int64), np.empty(2, dtype=np.int64)
+    chosen = np.empty(2, dtype=np.int64)
     while count:
         count -= 1
         a, i, j = three_of(items, count)
-        cell, chosen[0] = i * (n + 1) + j, -1
-        best = choose_binary(grammar, room, n, i, j, a, True, -1.0, chosen)
-        share = choose_unary(grammar, room, cell * grammar.n_symbols, a, True, -1.0, other)
-        if share > best:
-            best, chosen[0], chosen[1] = share, other[0], other[1]
-        share = choose_entry(grammar, text, sentence, room, cell, i, j, a, True, -1.0, other)
-        if share > best:
-            chosen[0], chosen[1] = other[0], other[1]
+        choose_best(grammar, text, sentence, room, n, i, j, a, chosen)
         if chosen[0] < 0:
             return 0
         count = follow(grammar, items, count, chosen, i, j)

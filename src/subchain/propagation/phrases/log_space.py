@@ -12,6 +12,7 @@ import numpy as np
 
 from subchain.propagation.compiled import ordered_kernel, ordered_part
 from subchain.propagation.phrases.charts import row_of, six_of, three_of
+from subchain.propagation.phrases.dense import symbols_of
 
 #: What a step of a cycle of unary rules costs beyond the largest score.
 MARGIN = 1e-6
@@ -35,7 +36,7 @@ def joined(one, other, is_best):
 
 
 @ordered_kernel
-def combine_logs(grammar, room, n, i, j, row, is_best):
+def combine_logs(grammar, room, n, i, j, row):
     """Join the log weights of binary rules over a span to those that are there."""
     size = grammar.n_symbols
     for a in range(size):
@@ -50,8 +51,57 @@ def combine_logs(grammar, room, n, i, j, row, is_best):
                 if left > -np.inf:
                     term = weight + left + room.inside[(k * (n + 1) + j) * size + c]
                     if term > -np.inf:
-                        found = joined(found, term, is_best)
+                        found = joined(found, term, False)
         row[a] = found
+
+
+@ordered_kernel
+def raise_listed(grammar, room, n, i, j, row):
+    """Raise log weights of a span to those of the best binary rules; the best split of each pair is found first."""
+    size, pairs = grammar.n_symbols, room.pairs
+    pairs[:] = -np.inf
+    for k in range(i + 1, j):
+        left, right = row_of(room.inside, i * (n + 1) + k, size), row_of(room.inside, k * (n + 1) + j, size)
+        for b in range(size):
+            weight = left[b]
+            if weight > -np.inf:
+                for p in range(grammar.pair_first[b], grammar.pair_first[b + 1]):
+                    pairs[p] = max(pairs[p], weight + right[grammar.pair_right[p]])
+    for a in range(size):
+        for r in range(grammar.binary_first[a], grammar.binary_first[a + 1]):
+            row[a] = max(row[a], room.structural[grammar.binary_weight[r]] + pairs[grammar.binary_pair[r]])
+
+
+@ordered_kernel
+def raise_all(grammar, room, n, i, j, row):
+    """Do the same for a fully connected grammar; the inner loops have no sums, so they become vectors as they are."""
+    size, width, pairs = grammar.n_symbols, grammar.n_all, room.pairs
+    pairs[:] = -np.inf
+    for k in range(i + 1, j):
+        left, right = row_of(room.inside, i * (n + 1) + k, size), row_of(room.inside, k * (n + 1) + j, size)
+        (first, last), (low, high) = symbols_of(grammar, k - i), symbols_of(grammar, j - k)
+        for b in range(first, last):
+            weight, mine = left[b], pairs[b * width : (b + 1) * width]
+            for c in range(low, high):
+                mine[c] = max(mine[c], weight + right[c])
+    rules, best = room.structural[width:], room.scratch
+    for a in range(grammar.n_rows):
+        best[:width] = -np.inf
+        for b in range(width):
+            weights, mine = rules[(a * width + b) * width : (a * width + b + 1) * width], pairs[b * width :]
+            for c in range(width):
+                best[c] = max(best[c], weights[c] + mine[c])
+        for c in range(width):
+            row[a] = max(row[a], best[c])
+
+
+@ordered_kernel
+def raise_logs(grammar, room, n, i, j, row):
+    """Raise log weights of a span to those of the best binary rules."""
+    if grammar.n_rows:
+        raise_all(grammar, room, n, i, j, row)
+    else:
+        raise_listed(grammar, room, n, i, j, row)
 
 
 @ordered_kernel
@@ -103,7 +153,10 @@ def fill_logs(grammar, text, sentence, room, n, is_best):
         for i in range(n - length + 1):
             cell = i * (n + 1) + i + length
             row = row_of(room.inside, cell, size)
-            combine_logs(grammar, room, n, i, i + length, row, is_best)
+            if is_best:
+                raise_logs(grammar, room, n, i, i + length, row)
+            else:
+                combine_logs(grammar, room, n, i, i + length, row)
             if not room.legal[cell]:
                 row[: grammar.n_own] = -np.inf
             close_logs(grammar, room, row, is_best)
@@ -245,7 +298,7 @@ def fill_scored(grammar, text, sentence, room, n):
         for i in range(n - length + 1):
             cell = i * (n + 1) + i + length
             row, scores = row_of(room.inside, cell, size), row_of(room.outside, cell, size)
-            combine_logs(grammar, room, n, i, i + length, row, True)
+            raise_logs(grammar, room, n, i, i + length, row)
             if not room.legal[cell]:
                 row[: grammar.n_own] = -np.inf
             for a in range(size):

@@ -59,14 +59,20 @@ class AlignmentLedger(CountedLedger):
     @property
     def table(self) -> Table:
         """Counts of both directions, those of the prior included."""
-        arrays: dict[str, Any] = self.counts
-        return Table(*(arrays[name] for name in Table._fields))
+        return self.table_of(self.counts)
 
     @property
     def totals(self) -> Totals:
         """Counts of each word, summed over all its translations."""
-        arrays: dict[str, Any] = self.counts
-        return Totals(arrays["totals_source"], arrays["totals_target"])
+        return self.totals_of(self.counts)
+
+    @staticmethod
+    def table_of(counts: dict[str, Any]) -> Table:
+        return Table(*(counts[name] for name in Table._fields))
+
+    @staticmethod
+    def totals_of(counts: dict[str, Any]) -> Totals:
+        return Totals(counts["totals_source"], counts["totals_target"])
 
     @property
     def concentrations(self) -> NDArray[np.float64]:
@@ -78,11 +84,15 @@ class AlignmentLedger(CountedLedger):
     # ---- counts ------------------------------------------------------------------------------------------------------
 
     def counted(self, statistics: Statistics | None) -> Arrays:
+        return {name: array.copy() for name, array in self.arrays_of(statistics).items()}
+
+    def arrays_of(self, statistics: Statistics | None) -> Arrays:
+        """Return the counts of the prior and of statistics, whose own arrays may be among them."""
         prior = self.current_prior
         of = prior if statistics is None else prior.update(statistics)
         assert isinstance(of, AlignmentPosterior)
         names = ("pairs", "null_target", "null_source", "totals_source", "totals_target")
-        return {name: getattr(of.translation, name).copy() for name in names} | {"jumps": of.jumps.counts.copy()}
+        return {name: getattr(of.translation, name) for name in names} | {"jumps": of.jumps.counts}
 
     def add_up(self) -> None:
         self.counts = {}  # released before their successors take as much room again
@@ -110,13 +120,9 @@ class AlignmentLedger(CountedLedger):
         """Begin with the shares of an earlier stage or, if there was none, with those under the statistics."""
         if self.structure.start is None:
             self.counts = self.counted(statistics)
-            self.first_shares()
+            self._visit_pairs(np.arange(self.size), excludes=False, puts_back=False)
         self.since = np.zeros(2)
         self.add_up()
-
-    def first_shares(self) -> None:
-        """Write the shares of all pairs under the counts as they are."""
-        self._visit_pairs(np.arange(self.size), excludes=False, puts_back=False)
 
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
         self._visit_pairs(clusters, excludes, puts_back)

@@ -12,6 +12,7 @@ from subchain.data.parallel_text import ParallelText
 from subchain.engines.threads import each, share
 from subchain.propagation.alignment.cooccurrence import (
     Cells,
+    Occurrences,
     copy_sentences,
     count_cells,
     find_pairs,
@@ -70,34 +71,28 @@ class AlignedText:
         )  # fmt: skip
         n_sources, n_targets = len(text.source_words), len(text.target_words)
         edges = _blocks(cells, n_sources)
-        nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
-        found: list[tuple[Index, NDArray[np.int32]]] = [nothing] * (len(edges) - 1)
+        n_blocks = len(edges) - 1
+        rows, found = np.zeros(n_sources + 1, dtype=np.int64), [np.zeros(0, dtype=np.int32)] * n_blocks
+        kept: list[Occurrences | None] = [None] * n_blocks
 
         def list_block(block: int) -> None:
             where = occurrences(cells, edges[block], edges[block + 1])
-            n_words = int(edges[block + 1] - edges[block])
-            keys = np.empty(min(sum_cells(cells, where), n_words * n_targets), dtype=np.int64)
-            keys = keys[: list_pairs(cells, where, n_targets, keys)]
-            keys.sort()
-            counts = np.bincount(keys // n_targets, minlength=n_words)
-            found[block] = counts, (keys % n_targets).astype(np.int32)
+            counts = rows[edges[block] + 1 : edges[block + 1] + 1]
+            room = np.empty(min(sum_cells(cells, where), len(counts) * n_targets), dtype=np.int32)
+            found[block] = room[: list_pairs(cells, where, n_targets, counts, room)].copy()
+            if keeps_entries:
+                kept[block] = where
 
-        each(list_block, len(found), n_jobs)
-        rows = np.zeros(n_sources + 1, dtype=np.int64)
-        for block, (counts, _) in enumerate(found):
-            rows[edges[block] + 1 : edges[block + 1] + 1] = counts
+        each(list_block, n_blocks, n_jobs)
         np.cumsum(rows, out=rows)
-        targets = np.empty(rows[-1], dtype=np.int32)
-        for block in range(len(found)):
-            targets[rows[edges[block]] : rows[edges[block + 1]]] = found[block][1]
-            found[block] = nothing
+        targets = np.concatenate([np.zeros(0, dtype=np.int32), *found])
+        found.clear()
 
         def number_block(block: int) -> None:
-            where = occurrences(cells, edges[block], edges[block + 1])
-            number_cells(cells, where, edges[block], rows, targets, n_targets)
+            number_cells(cells, kept[block], edges[block], rows, targets, n_targets)
 
         if keeps_entries:
-            each(number_block, len(found), n_jobs)
+            each(number_block, n_blocks, n_jobs)
         return cls(text, cells, rows, targets, sizes, n_jobs)
 
     @property
@@ -135,6 +130,14 @@ class AlignedText:
     @property
     def n_cells(self) -> int:
         return int(self.cells.starts[-1])
+
+    def cut_words(self, n_parts: int) -> Index:
+        """Return the edges of parts of the source words with about the same number of cells, at most (n_parts + 1,)."""
+        counts = np.zeros(len(self.text.source_words), dtype=np.int64)
+        count_cells(self.cells, counts)
+        ends = np.cumsum(counts)
+        cuts = np.searchsorted(ends, self.n_cells * np.arange(1, n_parts) / n_parts) + 1
+        return np.unique(np.concatenate([[0], np.minimum(cuts, len(ends)), [len(ends)]])).astype(np.int64)
 
     def left_out(self) -> Index:
         """Return the numbers of the sentence pairs that are too long, (n,)."""

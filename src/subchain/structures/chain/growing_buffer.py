@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.checks import whole_number
+from subchain.core.checks import number, whole_number
 from subchain.core.parts import Memory
 from subchain.core.ranges import WHOLE_NUMBERS, stored
 from subchain.engines.base import BufferGrowth
@@ -48,6 +48,7 @@ class GrowBuffer(Boundary):
     def check(self) -> None:
         for name, least in (("step", 1), ("limit", 1), ("every", 1)):
             whole_number(self, name, least)
+        number(self, "tolerance", 0.0)
         if not 0.0 < self.tolerance < 1.0:
             raise InputError(f"GrowBuffer: tolerance must lie between 0 and 1, not {self.tolerance!r}.")
 

@@ -69,7 +69,7 @@ class Guards(Boundary):
         self.storage = storage
 
     def check(self) -> None:
-        if self.store not in STORES:
+        if not isinstance(self.store, str) or self.store not in STORES:
             raise unknown_name("store of Guards", self.store, STORES)
 
     def held_bytes(self, n_subchains: int, n_states: int) -> int:

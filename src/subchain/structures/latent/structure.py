@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from subchain.core.parts import Posterior
 from subchain.engines.threads import share
-from subchain.errors import InputError
-from subchain.propagation.latent.passes import count_rules, draw_annotations, run_forest
+from subchain.propagation.latent.passes import count_drawn, count_rules, draw_annotations, run_forest
 from subchain.propagation.latent.trees import WORD, Forest
-from subchain.structures.clusters import ClusterStructure
+from subchain.propagation.latent.visits import Groups
+from subchain.structures.cluster_walkers import ClusterWalker
+from subchain.structures.hidden_trees import HiddenTrees
 from subchain.structures.latent.layout import Layout
-from subchain.structures.latent.ledger import AnnotatedLedger
+from subchain.structures.latent.ledger import AnnotatedLedger, groups_of
 from subchain.structures.latent.model import AnnotatedPoint, AnnotatedStatistics
-from subchain.structures.settings import CollapsedSettings
+from subchain.structures.latent.walkers import AnnotationWalker
 from subchain.tables import GroupedSums
 
 Index = NDArray[np.int64]
@@ -36,7 +37,7 @@ class Pass(NamedTuple):
     logs: Array
 
 
-class AnnotatedTrees(ClusterStructure):
+class AnnotatedTrees(HiddenTrees):
     """Given trees with hidden annotations; see `ClusterStructure`.
 
     Parameters
@@ -45,6 +46,8 @@ class AnnotatedTrees(ClusterStructure):
     layout : where the weights of the rules are
     n_jobs : threads of a pass
     """
+
+    has_groups = True
 
     def __init__(self, forest: Forest, layout: Layout, n_jobs: int = 1) -> None:
         self.forest = forest
@@ -135,22 +138,23 @@ class AnnotatedTrees(ClusterStructure):
             inside = self.run(weights.rules.weights, forest, with_slopes=False).inside
             annotations = np.empty(len(forest.rules), dtype=np.int64)
             uniforms = rng.random(len(forest.rules))
-            draw_annotations(forest, self.layout.rules, weights.rules.weights, inside, uniforms, annotations, counts)
+            draw_annotations(forest, self.layout.rules, weights.rules.weights, inside, uniforms, annotations)
+            count_drawn(forest, self.layout.rules, annotations, counts)
             drawn.append(annotations)
         return np.concatenate(drawn), self.record(counts, 0.0, float(self.lengths[clusters].sum()))
 
     # ---- algorithms --------------------------------------------------------------------------------------------------
 
-    def ledger(self, algorithm: CollapsedSettings, prior: Posterior) -> AnnotatedLedger:  # type: ignore[override]
-        if algorithm.cluster not in ("auto", "sequence"):
-            raise InputError(f"CVI: cluster={algorithm.cluster!r} is for chains; treebanks have cluster='sequence'.")
-        if algorithm.storage is not None:
-            raise InputError("CVI: storage= is for chains, not for grammars.")
-        if algorithm.order == "shards":
-            raise InputError(
-                "CVI: order='shards' is for chains and alignments; grammars have 'incremental', 'shuffled' or 'batch'."
-            )
-        return AnnotatedLedger(self, int(algorithm.cluster_size), prior)
+    def ledger_of(self, prior: Posterior, cluster_size: int) -> AnnotatedLedger:
+        return AnnotatedLedger(self, cluster_size, prior)
+
+    def collapsed_walker(self) -> type[ClusterWalker]:
+        return AnnotationWalker
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The rules that occur in each tree."""
+        return groups_of(self.forest, self.layout, 1)
 
 
 def _by_rule(forest: Forest) -> tuple[Index, Index]:

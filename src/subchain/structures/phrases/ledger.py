@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from subchain.core.parts import Posterior
 from subchain.core.ranges import Range
 from subchain.core.statistics import Statistics
-from subchain.propagation.phrases.passes import Counts, add_shares, visit_phrases
+from subchain.propagation.phrases.passes import EXPECT, Counts, add_shares, visit_phrases
 from subchain.structures.counted_ledger import Arrays, CountedLedger
-from subchain.structures.phrases.model import PhrasePosterior
+from subchain.structures.phrases.model import PhrasePosterior, PhraseStatistics
 
 if TYPE_CHECKING:
     from subchain.structures.phrases.structure import PhraseTrees
@@ -61,6 +61,18 @@ class PhraseLedger(CountedLedger):
             assert isinstance(posterior, PhrasePosterior)
             counts = posterior.rules.concentration
         return {"rules": counts, "totals": self._totals(counts)}
+
+    def begin(self, statistics: Statistics) -> None:
+        """Begin with the shares under the weights of a start, or else under the predictive weights of its counts."""
+        origin = statistics.origin if isinstance(statistics, PhraseStatistics) else None
+        if origin is None:
+            super().begin(statistics)
+            return
+        places, shares = self.structure.places, self.shares["rules"]
+        for some in self.structure.blocks(np.arange(self.size)):
+            found = self.structure.run(EXPECT, origin.rules.weights, some)
+            shares[places[some[0]] : places[some[-1] + 1]] = found.shares
+        self.add_up()
 
     def add_up(self) -> None:
         counts: dict[str, Any] = self.counted(None)

@@ -38,6 +38,9 @@ class PhrasePosterior(Posterior):
 
 @dataclasses.dataclass
 class PhraseStatistics(Statistics):
-    """Expected numbers of uses of the rules."""
+    """Expected numbers of uses of the rules; `origin` are the weights behind them, where a run begins with these."""
 
     rules: GroupedSums
+
+    def __post_init__(self) -> None:
+        self.origin: PhrasePoint | None = None

@@ -33,10 +33,18 @@ def start_statistics(
                 "init='flat' takes all trees as equally likely, and a cycle of unary rules makes endlessly many; use "
                 "init='random'."
             )
-        weights = np.where(allowed, rng.uniform(*SPREAD, size=len(allowed)), 0.0)
+        weights = rng.uniform(*SPREAD, size=len(allowed))
     elif kind == "given":
-        weights = np.where(allowed, given, 0.0)
+        weights = given
     else:
         even = PhrasePosterior.of(structure.rules, allowed.astype(np.float64)).rules
         weights = (even.sample(rng) if kind == "random" else even.mean()).weights
-    return structure.expected(PhrasePoint(GroupedWeights(weights)), np.arange(structure.n_clusters))
+    return begun(structure, weights, prior)
+
+
+def begun(structure: PhraseTrees, weights: Array, prior: PhrasePosterior) -> PhraseStatistics:
+    """Return the expected counts of all sentences under the weights of allowed rules that a run begins with."""
+    point = PhrasePoint(GroupedWeights(np.where(prior.rules.concentration > 0.0, weights, 0.0)))
+    found = structure.expected(point, np.arange(structure.n_clusters))
+    found.origin = point
+    return found

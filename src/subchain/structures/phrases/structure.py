@@ -25,16 +25,15 @@ from subchain.propagation.phrases.passes import (
     add_shares,
     run_phrases,
 )
-from subchain.structures.cluster_walkers import ClusterWalkers
-from subchain.structures.clusters import ClusterStructure
+from subchain.structures.cluster_walkers import ClusterWalker
+from subchain.structures.hidden_trees import HiddenTrees
 from subchain.structures.phrases.binary import compiled, ordered_unary
 from subchain.structures.phrases.drawing import drawn_trees
 from subchain.structures.phrases.ledger import PhraseLedger
 from subchain.structures.phrases.model import PhrasePoint, PhraseStatistics
 from subchain.structures.phrases.rules import RuleSet, Tokens
 from subchain.structures.phrases.text import Spans, edges_of, starts_of
-from subchain.structures.phrases.walkers import PhraseWalkers
-from subchain.structures.settings import CollapsedSettings, SamplingSettings
+from subchain.structures.phrases.walkers import PhraseWalker
 from subchain.tables import GroupedSums
 
 Index = NDArray[np.int64]
@@ -61,7 +60,7 @@ class Phrases(NamedTuple):
     trees: list[Index] | None
 
 
-class PhraseTrees(ClusterStructure):
+class PhraseTrees(HiddenTrees):
     """Sentences with hidden trees of phrases; see `ClusterStructure`.
 
     Parameters
@@ -253,20 +252,8 @@ class PhraseTrees(ClusterStructure):
 
     # ---- algorithms --------------------------------------------------------------------------------------------------
 
-    def ledger(self, algorithm: CollapsedSettings, prior: Posterior) -> PhraseLedger:  # type: ignore[override]
-        if algorithm.cluster not in ("auto", "sequence"):
-            raise InputError(f"CVI: cluster={algorithm.cluster!r} is for chains; grammars have cluster='sequence'.")
-        if algorithm.cluster_size != 1 or algorithm.storage is not None:
-            raise InputError("CVI: cluster_size= and storage= are for chains, not for grammars.")
-        if algorithm.order == "shards":
-            raise InputError(
-                "CVI: order='shards' is for chains and alignments; grammars have 'incremental', 'shuffled' or 'batch'."
-            )
+    def ledger_of(self, prior: Posterior, cluster_size: int) -> PhraseLedger:
         return PhraseLedger(self, prior)
 
-    def walkers(self, algorithm: SamplingSettings, prior: Posterior, seed: int) -> ClusterWalkers:
-        if algorithm.parameters != "collapsed":
-            return super().walkers(algorithm, prior, seed)
-        if (algorithm.temperatures() != 1.0).any():
-            raise InputError("annealing= is for hidden Markov chains, not for grammars.")
-        return PhraseWalkers(self, algorithm, prior, seed)
+    def collapsed_walker(self) -> type[ClusterWalker]:
+        return PhraseWalker

@@ -51,12 +51,6 @@ class TreeLedger(CountedLedger):
         arrays: dict[str, Any] = self.counts
         return Rules(*(arrays[name] for name in Rules._fields)), arrays["totals"]
 
-    def _floors(self) -> NDArray[np.float64]:
-        """Return the smallest concentration of each part of the prior, (3,)."""
-        prior = self.current_prior
-        assert isinstance(prior, TreePosterior)
-        return np.array([table.min() for table in prior.rules()])
-
     def counted(self, statistics: Statistics | None) -> Arrays:
         prior = self.current_prior
         assert isinstance(prior, TreePosterior)
@@ -70,10 +64,11 @@ class TreeLedger(CountedLedger):
         add_shares(structure.tags, everything, structure.places, starts, self._shares(), *self._counts())
 
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
-        structure = self.structure
+        structure, prior = self.structure, self.current_prior
         counts, totals = self._counts()
+        assert isinstance(prior, TreePosterior)
         self.since += visit_trees(
-            structure.tags, clusters, structure.places, counts, totals, self._floors(), self._shares(), excludes,
+            structure.tags, clusters, structure.places, counts, totals, prior.floors(), self._shares(), excludes,
             puts_back, self.measures, int(structure.lengths.max(initial=0)),
         )  # fmt: skip
 

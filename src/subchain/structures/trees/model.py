@@ -6,6 +6,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from subchain.core.parts import Point, Posterior
 from subchain.core.statistics import Statistics
 from subchain.propagation.trees.charts import Rules
@@ -45,6 +48,10 @@ class TreePosterior(Posterior):
     def rules(self) -> Rules:
         """Return a copy of the parameters of the Dirichlet distributions, counts and prior, as kernels read them."""
         return Rules(*(part.concentration.copy() for part in (self.root, self.stop, self.attach)))
+
+    def floors(self) -> NDArray[np.float64]:
+        """Return the smallest concentration of each part, (3,)."""
+        return np.array([part.concentration.min() for part in (self.root, self.stop, self.attach)])
 
 
 @dataclasses.dataclass

@@ -14,10 +14,11 @@ from subchain.engines.threads import share
 from subchain.errors import InputError
 from subchain.propagation.trees.charts import N_TABLES, Rules
 from subchain.propagation.trees.passes import BEST, DRAW, EXPECT, SCORE, Shares, Tags, add_shares, run_trees
-from subchain.structures.clusters import ClusterStructure
-from subchain.structures.settings import CollapsedSettings
+from subchain.structures.cluster_walkers import ClusterWalker
+from subchain.structures.hidden_trees import HiddenTrees
 from subchain.structures.trees.ledger import TreeLedger
 from subchain.structures.trees.model import TreePoint, TreeStatistics
+from subchain.structures.trees.walkers import TreeWalker
 from subchain.tables import RuleSums
 
 Index = NDArray[np.int64]
@@ -47,7 +48,7 @@ class Trees(NamedTuple):
     heads: Index
 
 
-class DependencyTrees(ClusterStructure):
+class DependencyTrees(HiddenTrees):
     """Sentences of tags with hidden dependency trees; see `ClusterStructure`.
 
     Parameters
@@ -170,13 +171,8 @@ class DependencyTrees(ClusterStructure):
 
     # ---- algorithms --------------------------------------------------------------------------------------------------
 
-    def ledger(self, algorithm: CollapsedSettings, prior: Posterior) -> TreeLedger:  # type: ignore[override]
-        if algorithm.cluster not in ("auto", "sequence"):
-            raise InputError(f"CVI: cluster={algorithm.cluster!r} is for chains; grammars have cluster='sequence'.")
-        if algorithm.cluster_size != 1 or algorithm.storage is not None:
-            raise InputError("CVI: cluster_size= and storage= are for chains, not for grammars.")
-        if algorithm.order == "shards":
-            raise InputError(
-                "CVI: order='shards' is for chains and alignments; grammars have 'incremental', 'shuffled' or 'batch'."
-            )
+    def ledger_of(self, prior: Posterior, cluster_size: int) -> TreeLedger:
         return TreeLedger(self, prior)
+
+    def collapsed_walker(self) -> type[ClusterWalker]:
+        return TreeWalker
