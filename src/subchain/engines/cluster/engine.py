@@ -54,7 +54,7 @@ class Cluster(Component):
     >>> import numpy as np
     >>> from subchain import HMM, Cluster
     >>> HMM(3, engine=Cluster("tcp://10.0.0.1:8786")).engine
-    Cluster('tcp://10.0.0.1:8786')
+    Cluster(address='tcp://10.0.0.1:8786')
     """
 
     def __init__(self, address: Any) -> None:

@@ -61,7 +61,7 @@ def divide(offsets: Index, n_states: int) -> list[Shard]:
     Examples
     --------
     >>> [shard.stop for shard in divide(np.array([0, 10, 50_000]), n_states=300)]
-    [10, 25005, 50000]
+    [10, 16673, 33336, 50000]
     """
     size = max(WORTH // n_states, LEAST, -(-int(offsets[-1]) // MOST))
     lengths, shards, done = np.diff(offsets), list[Shard](), 0
