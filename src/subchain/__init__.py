@@ -49,7 +49,7 @@ _ROOMS = {
         "Poisson",
         "Product",
     ],
-    "subchain.engines": ["Cpu"],
+    "subchain.engines": ["Cluster", "Cpu"],
     "subchain.data": [
         "HoldOut",
         "Sequences",
@@ -106,7 +106,7 @@ if TYPE_CHECKING:
         Poisson,
         Product,
     )
-    from subchain.engines import Cpu
+    from subchain.engines import Cluster, Cpu
     from subchain.inference import (
         CVI,
         EM,
@@ -148,6 +148,7 @@ __all__ = [
     "BlockSparse",
     "Buffer",
     "Categorical",
+    "Cluster",
     "Cpu",
     "DiagonalGaussian",
     "Dirichlet",

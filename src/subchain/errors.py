@@ -36,6 +36,10 @@ class InferenceError(SubchainError, ArithmeticError):
     """An inference run failed: a bound decreased that must not, or a value became infinite or nan."""
 
 
+class ClusterError(SubchainError, RuntimeError):
+    """The processes of a cluster cannot do what is asked of them: none are there, or they are lost again and again."""
+
+
 class FileFormatError(SubchainError, ValueError):
     """A file is corrupt, truncated, or of another kind than expected."""
 

@@ -321,6 +321,20 @@ class Evidence(Source):
         """
         return Evidence(self.n_states, [ChosenPositions(source, positions) for source in self._sources], self._order)
 
+    def between(self, start: int, stop: int) -> Evidence:
+        """Return the evidence for the flat positions `start` … `stop` − 1, which are numbered from 0 in the result.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Evidence, Sequences
+        >>> found = Evidence.build(Sequences(np.zeros(3)), n_states=2, states=[-1, -1, 0])
+        >>> found.between(2, 3).log_weights(np.array([0]), np.zeros(1))
+        array([[  0.],
+               [-inf]])
+        """
+        return Evidence(self.n_states, [source.between(start, stop) for source in self._sources], self._order)
+
     def _check(self, sequences: Sequences) -> None:
         """Raise an `InputError` for log weights that are nan or +inf, and for positions without a legal state."""
         n = sequences.n_observations

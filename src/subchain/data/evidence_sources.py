@@ -6,6 +6,7 @@ weights of positions stay the given arrays. :class:`Evidence` adds up the source
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -40,6 +41,10 @@ class Source(Protocol):
         """Return arrays that say what this source says, too, of the observations (N,) or (N, 1); None if none can."""
         return None
 
+    def between(self, start: int, stop: int) -> Source:
+        """Return the source for positions `start` … `stop` − 1, numbered from 0; itself if it does not ask where."""
+        return self
+
 
 class ChosenPositions(Source):
     """A source of evidence for some positions of the data, (n,), numbered anew."""
@@ -49,6 +54,9 @@ class ChosenPositions(Source):
 
     def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
         self._source.add(self._positions[index], values, weights)
+
+    def between(self, start: int, stop: int) -> Source:
+        return ChosenPositions(self._source, self._positions[start:stop])
 
 
 class LegalStatesOfSymbols(Source):
@@ -122,6 +130,9 @@ class LegalStatesOfPositions(Source):
         """Return the arrays with the legal states of positions."""
         return arrays._replace(legal=self._legal)
 
+    def between(self, start: int, stop: int) -> Source:
+        return LegalStatesOfPositions(self._legal[start:stop])
+
 
 class KnownStates(Source):
     """Known state of each position, (N,), -1 where it is unknown."""
@@ -145,6 +156,9 @@ class KnownStates(Source):
         """Return the arrays with the known states."""
         return arrays._replace(states=self._states)
 
+    def between(self, start: int, stop: int) -> Source:
+        return KnownStates(self._states[start:stop])
+
 
 class WeightsOfPositions(Source):
     """Log weights of all states at each position, (N, K)."""
@@ -159,6 +173,9 @@ class WeightsOfPositions(Source):
         """Return the arrays with the log weights."""
         return arrays._replace(log_weights=self._log_weights)
 
+    def between(self, start: int, stop: int) -> Source:
+        return WeightsOfPositions(self._log_weights[start:stop])
+
 
 class EndsOfSequences(Source):
     """Log weights (K,) of the states at the last position of each sequence, and of those at all other positions."""
@@ -170,6 +187,11 @@ class EndsOfSequences(Source):
     def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
         next_end = self._ends[np.searchsorted(self._ends, index)]
         weights += np.where(next_end == index, self._final, self._onward)
+
+    def between(self, start: int, stop: int) -> Source:
+        found = copy.copy(self)
+        found._ends = np.append(self._ends[(self._ends >= start) & (self._ends < stop)], stop) - start
+        return found
 
 
 def legal_states(sequences: Sequences, n_states: int, allowed: Any, n_symbols: int | None) -> Source:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from subchain.engines.base import Engine, check_engine
+from subchain.engines.cluster.engine import Cluster
 from subchain.engines.cpu.engine import Cpu, CpuEngine
 from subchain.engines.part import Part
 from subchain.engines.surrogate import Surrogate
@@ -31,4 +32,4 @@ def resolve_engine(given: str | Engine, n_jobs: int | None = None) -> Engine:
     return ENGINES[given](n_jobs)
 
 
-__all__ = ["ENGINES", "Cpu", "CpuEngine", "Engine", "Part", "Surrogate", "resolve_engine"]
+__all__ = ["ENGINES", "Cluster", "Cpu", "CpuEngine", "Engine", "Part", "Surrogate", "resolve_engine"]

@@ -49,7 +49,7 @@ from subchain.structures.chain.local_starts import LOCAL_STARTS, check_drawable,
 from subchain.structures.chain.minibatches import needs_trial
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.structures.chain.structure import Chains
-from subchain.structures.chain.validation import HeldOutPositions, HeldOutSequences
+from subchain.structures.chain.validation import HeldOutPositions, HeldOutSequences, require_seen
 from subchain.transitions import FrozenChain, TransitionPrior, UnsuitedPriorError, resolve_transition
 from subchain.transitions.banded_rows import with_matrix
 from subchain.transitions.base import ChainLaw, ChainPosterior
@@ -60,8 +60,6 @@ from subchain.transitions.low_rank import LowRankChain, LowRankDirichlet
 Array = NDArray[np.float64]
 #: With more positions than this, init="auto" does not draw marginals position by position.
 MANY_POSITIONS = 5_000_000
-#: Positions that are looked at together.
-BLOCK = 1 << 14
 #: Most restarts.
 MOST_RUNS = 1_000_000
 
@@ -226,11 +224,7 @@ class FitCall:
             return HeldOutSequences(whole.engine, self._like_training(validation))
         positions = validation.positions(self.data)
         values = np.take(self.data.values, positions, axis=0)
-        blocks = np.split(values, range(BLOCK, len(values), BLOCK))
-        # missing observations cannot be held out
-        seen = np.concatenate([(likely.log_likelihood(block) != 0.0).any(axis=0) for block in blocks])
-        if not seen.any():
-            raise InputError("HoldOut holds out only positions with missing observations; hold out others.")
+        seen = require_seen(likely, values)
         positions, values = positions[seen], values[seen]
         keeps_codes = not isinstance(self.emission, (RealEmission, Product))
         self.data = whole.data = with_missing(self.data, positions, codes=keeps_codes)

@@ -108,6 +108,14 @@ class Growth(NamedTuple):
         """Return which chains, each a single piece, have an unreliable scaled pass, (lanes,)."""
         return self.own_highest > LOG_MATTERS
 
+    def along(self) -> Growth:
+        """Return the change along all pieces, one after the other, as that of a single one; fields are (1,)."""
+        gain, own, highest, own_highest = 0.0, -np.inf, -np.inf, -np.inf
+        for here in zip(*(field.tolist() for field in self), strict=True):
+            highest, own_highest = max(highest, gain + here[2]), max(own_highest, own + here[2], here[3])
+            gain, own = gain + here[0], max(own + here[0], here[1])
+        return Growth(*(np.array([value]) for value in (gain, own, highest, own_highest)))
+
     def matters_before(self, last: Array, stop: Array) -> Flags:
         """Return which chains, each a single piece, are unreliable with backward messages `stop` (K, lanes) at the end.
 

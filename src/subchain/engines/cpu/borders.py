@@ -69,6 +69,22 @@ class Borders:
         tables = BorderMessages(*(np.empty((n_pieces, n_states)) for _ in range(4)))
         return cls(tables, np.zeros(n_pieces, dtype=np.bool_), precision)
 
+    def bound(self, before: Array | None, after: Array | None) -> None:
+        """Set what the rest of a sequence tells the first and the last piece of a stretch; None where there is none."""
+        if before is not None:
+            self.messages.before[0] = before
+        if after is not None:
+            self.messages.after[-1] = after
+
+    def begin(self, inner_before: Array, inner_after: Array, before: Array | None, after: Array | None) -> None:
+        """Set both borders of the first and of the last piece of a stretch, of which kernels could not estimate one.
+
+        Estimates of their inner borders are `inner_before` and `inner_after`, a row for each of the two pieces.
+        """
+        self.messages.after[0], self.messages.before[-1] = inner_after[0], inner_before[-1]
+        self.bound(before, after)
+        self.known[[0, -1]] = True
+
     def of(self, pieces: Index) -> Borders:
         """Return a copy for some pieces."""
         tables = BorderMessages(*(table[pieces] for table in self.messages))

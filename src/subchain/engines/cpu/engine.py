@@ -128,6 +128,20 @@ class Cpu(Component):
         statistics.n_observations = part.total_weight
         return statistics
 
+    def stretch(
+        self, surrogate: Surrogate, part: Part, ends: passes.StretchEnds
+    ) -> tuple[HMMStatistics, passes.StretchTold]:
+        """Return the expected statistics of a stretch of a sequence, and what it tells its neighbours.
+
+        `part` is a single sequence, the stretch; the transition into it is counted with it.
+        """
+        collect = Collect(surrogate, part.weights)
+        groups, told = passes.run_stretch(self.workers, self._messages(surrogate, part), collect, ends)
+        statistics = collect.finish(groups, self.workers)
+        statistics.log_normalizer = told.log_total * (1.0 if part.weights is None else float(part.weights[0]))
+        statistics.n_observations = part.total_weight
+        return statistics, told
+
     def scores(self, surrogate: Surrogate, part: Part) -> Scores:
         return passes.run_pass(self.workers, self._messages(surrogate, part), Nothing())[1]
 

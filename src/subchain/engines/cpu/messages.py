@@ -209,16 +209,18 @@ class Messages(Observed):
         total = message.sum(axis=0)
         return np.asarray((message / np.where(total > 0.0, total, 1.0)).T)
 
-    def sweep_forward(self, pieces: Index, cut: Partition) -> Array:
+    def sweep_forward(self, pieces: Index, cut: Partition, alpha: Array | None = None) -> Array:
         """Exact marginals (n, K) before each of the n consecutive pieces of one sequence, by one pass from its start.
 
-        The row of the first piece is undefined.
+        For a stretch of a sequence, `alpha` (K,) is the filtered marginal of the position before it. The row of the
+        first piece is undefined.
         """
-        alpha = self.surrogate.initial.copy()
+        begins = alpha is None
+        alpha = self.surrogate.initial.copy() if alpha is None else alpha.copy()
         before = np.empty((len(pieces), len(alpha)))
         for i, piece in enumerate(pieces[:-1]):
             likelihood = self._rows(cut, piece)
-            if i == 0:
+            if i == 0 and begins:
                 alpha *= likelihood[0]
                 total = alpha.sum()
                 alpha /= total if total > 0.0 else 1.0
@@ -227,12 +229,13 @@ class Messages(Observed):
             before[i + 1] = alpha
         return before
 
-    def sweep_backward(self, pieces: Index, cut: Partition) -> Array:
+    def sweep_backward(self, pieces: Index, cut: Partition, beta: Array | None = None) -> Array:
         """Exact backward messages (n, K) at the end of each of the n consecutive pieces of one sequence.
 
-        The row of the last piece is undefined.
+        For a stretch of a sequence, `beta` (K,) is the message of its last position. The row of the last piece is
+        undefined.
         """
-        beta = np.full(self.surrogate.n_states, 1.0 / self.surrogate.n_states)
+        beta = np.full(self.surrogate.n_states, 1.0 / self.surrogate.n_states) if beta is None else beta.copy()
         after = np.empty((len(pieces), len(beta)))
         for i in range(len(pieces) - 1, 0, -1):
             self.kernels.recede_row(self._rows(cut, pieces[i]), beta)

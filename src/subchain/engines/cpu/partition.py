@@ -117,6 +117,13 @@ class Partition:
     def n_groups(self) -> int:
         return len(self.group_bounds) - 1
 
+    def as_stretch(self, *, begins: bool, ends: bool) -> Partition:
+        """Return the pieces of a single sequence as those of a stretch, which may begin or end inside its sequence."""
+        is_first, is_last = self.is_first.copy(), self.is_last.copy()
+        is_first[0], is_last[-1] = begins, ends
+        lanes = self.lanes._replace(is_first=is_first[self.order], is_last=is_last[self.order])
+        return dataclasses.replace(self, is_first=is_first, is_last=is_last, lanes=lanes)
+
     def weighed_lanes(self, weights: NDArray[np.float64] | None) -> TiledPieces:
         """Return all pieces as compiled passes take them; sequences count `weights` times."""
         return self.lanes if weights is None else self.lanes._replace(weights=weights[self.sequence[self.order]])

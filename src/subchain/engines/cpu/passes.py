@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,8 @@ from subchain.engines.cpu.fused import Fused
 from subchain.engines.cpu.groups import Group, GroupRun, run_group
 from subchain.engines.cpu.listed import LegalMessages, Pieces
 from subchain.engines.cpu.log_space import LogChain
-from subchain.engines.cpu.messages import Messages
-from subchain.engines.cpu.partition import Index, Partition
+from subchain.engines.cpu.messages import Messages, Told
+from subchain.engines.cpu.partition import Index, Partition, Tile
 from subchain.engines.cpu.precision import DOUBLE
 from subchain.engines.cpu.workspace import Workers
 from subchain.engines.results import Scores
@@ -113,6 +113,44 @@ def _in_log_space(
     return impossible
 
 
+class StretchEnds(NamedTuple):
+    """What the rest of a sequence tells a stretch of it.
+
+    Attributes
+    ----------
+    before : (K,) filtered marginal of the position before the stretch; None where it begins the sequence
+    after : (K,) backward message of its last position, summing to one; None where it ends the sequence
+    """
+
+    before: Array | None
+    after: Array | None
+
+
+class StretchTold(NamedTuple):
+    """What a stretch tells its neighbours.
+
+    Attributes
+    ----------
+    log_total : log normaliser of its forward messages; nan where what was lost to underflow inside it matters
+    last : (K,) filtered marginal of its last position
+    first : (K,) backward message of the position before it, summing to one
+    lost : bound on what was lost to underflow
+    """
+
+    log_total: float
+    last: Array
+    first: Array
+    lost: Growth
+
+
+def run_stretch(
+    workers: Workers, messages: Messages, consumer: Consumer[Result], ends: StretchEnds
+) -> tuple[list[Result], StretchTold]:
+    """Pass over a single sequence that is a stretch of a longer one."""
+    with single_threaded:
+        return _Scaled(workers, messages, consumer).stretch(ends)
+
+
 class _Scaled(Generic[Result]):
     """A pass in scaled probabilities over all states."""
 
@@ -149,7 +187,7 @@ class _Scaled(Generic[Result]):
             return None
         if borders is not None and lead is not None:
             groups.reconcile(borders)
-        piece_totals = groups.totals()
+        piece_totals, _ = groups.totals()
         if cut.is_cut:
             np.add.at(totals, cut.sequence, piece_totals)
         elif len(cut.sequence) == len(totals):
@@ -158,14 +196,43 @@ class _Scaled(Generic[Result]):
             totals[cut.sequence] = piece_totals
         return groups.results()
 
+    def stretch(self, ends: StretchEnds) -> tuple[list[Result], StretchTold]:
+        """Run a stretch of a sequence between the messages at its ends, in double precision."""
+        messages, n_states = self.messages, self.messages.surrogate.n_states
+        fused = None if self.fused is None else self.fused.double or self.fused
+        whole, lead = messages.cuts.choose(messages, np.zeros(1, dtype=np.int64), DOUBLE)
+        cut = whole.as_stretch(begins=ends.before is None, ends=ends.after is None)
+        borders = Borders.unknown(len(cut.start), n_states)
+        groups = _Groups(self, fused, cut, borders, lead, ends)
+        if lead is None:
+            groups.sweep(np.zeros(1, dtype=np.int64))
+        else:
+            told = _outermost(messages, whole, borders, lead, smooth=self.consumer.smooth)
+            borders.begin(told.before, told.after, *ends)
+        groups.run(np.arange(cut.n_groups))
+        if lead is not None:
+            groups.reconcile(borders)
+        totals, lost = groups.totals()
+        found = borders.messages
+        return groups.results(), StretchTold(float(totals.sum()), found.last[-1], found.first[0], lost.along())
+
+
+def _outermost(messages: Messages, cut: Partition, borders: Borders, lead: int, *, smooth: bool) -> Told:
+    """Estimate the inner borders of the first and the last piece of a sequence."""
+    pieces = np.unique([0, len(cut.start) - 1])
+    tile = Tile(pieces, cut.start[pieces], cut.length[pieces])
+    return messages.told(tile, cut, borders, lead, messages.workspace(), smooth=smooth)
+
 
 class _Groups(Generic[Result]):
     """The groups of a pass: all that can be run in compiled calls, and tile by tile what these leave over."""
 
     def __init__(
-        self, scaled: _Scaled[Result], fused: Fused | None, cut: Partition, borders: Borders | None, lead: int | None
-    ) -> None:
+        self, scaled: _Scaled[Result], fused: Fused | None, cut: Partition, borders: Borders | None, lead: int | None,
+        ends: StretchEnds | None = None,
+    ) -> None:  # fmt: skip
         self.scaled, self.cut, self.borders, self.lead = scaled, cut, borders, lead
+        self.ends = StretchEnds(None, None) if ends is None else ends
         self.fused = None if fused is None else fused.over(cut, borders, lead)
         self._others: dict[int, GroupRun[Result]] = {}
 
@@ -202,21 +269,22 @@ class _Groups(Generic[Result]):
         left = [Group(number, [tile for tile in tiles if not done[tile]]) for number, tiles in groups]
         return [group for group in left if group.tiles]
 
-    def totals(self) -> Array:
-        """Log normalisers of the pieces, (P,); nan where what was lost to underflow matters."""
+    def totals(self) -> tuple[Array, Growth]:
+        """Log normalisers of the pieces, (P,), nan where what was lost to underflow matters; and what was lost."""
         n_pieces = len(self.cut.start)
         totals = np.empty(n_pieces) if self.fused is None else self.fused.log_totals
         others = [tile for run in self._others.values() for tile in run.tiles]
         for tile in others:
             totals[tile.pieces] = tile.log_totals
         tracked = 0 if self.fused is None else len(self.fused.losses)
-        if tracked or any(tile.lost is not None for tile in others):
-            lost = Growth(*self.fused.losses.T.copy()) if tracked and self.fused else Growth.nothing(n_pieces)
-            for tile in others:
-                for whole, part in zip(lost, tile.lost or (), strict=False):
-                    whole[tile.pieces] = part
-            totals[lost.matters_along(~self.cut.is_first)] = np.nan
-        return totals
+        if not tracked and all(tile.lost is None for tile in others):
+            return totals, Growth.nothing(1)
+        lost = Growth(*self.fused.losses.T.copy()) if tracked and self.fused else Growth.nothing(n_pieces)
+        for tile in others:
+            for whole, part in zip(lost, tile.lost or (), strict=False):
+                whole[tile.pieces] = part
+        totals[lost.matters_along(~self.cut.is_first)] = np.nan
+        return totals, lost
 
     def results(self) -> list[Result]:
         """What the consumer made of the groups."""
@@ -241,8 +309,11 @@ class _Groups(Generic[Result]):
         cut, messages, borders = self.cut, self.scaled.messages, self.borders
         assert borders is not None
         pieces = [np.flatnonzero(cut.sequence == sequence) for sequence in sequences]
-        sweeps = [(sweep, of) for of in pieces for sweep in (messages.sweep_forward, messages.sweep_backward)]
-        found = self.scaled.workers.map(lambda job: job[0](job[1], cut), sweeps)
+        directions = tuple(zip((messages.sweep_forward, messages.sweep_backward), self.ends, strict=True))
+        found = self.scaled.workers.map(
+            lambda job: job[1][0](job[0], cut, job[1][1]), [(of, way) for of in pieces for way in directions]
+        )
         for of, before, after in zip(pieces, found[::2], found[1::2], strict=True):
             borders.messages.before[of], borders.messages.after[of] = before, after
             borders.known[of] = True
+        borders.bound(*self.ends)

@@ -10,10 +10,15 @@ from numpy.typing import NDArray
 
 from subchain.data.evidence import Evidence
 from subchain.data.sequences import Sequences
+from subchain.emissions.base import Likelihood
 from subchain.engines.base import Engine
 from subchain.engines.part import Part
 from subchain.engines.results import MarginalBlock
+from subchain.errors import InputError
 from subchain.structures.chain.model import HMMPoint
+
+#: Positions that are looked at together.
+BLOCK = 1 << 14
 
 
 @dataclasses.dataclass
@@ -70,3 +75,12 @@ class HeldOutPositions:
     def contents(self) -> Any:
         """What the score depends on, for telling fits apart."""
         return [self.positions, self.values]
+
+
+def require_seen(reference: Likelihood, values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which of n held-out positions were observed, (n,); raise an `InputError` if none was."""
+    blocks = np.split(values, range(BLOCK, len(values), BLOCK))
+    seen = np.concatenate([(reference.log_likelihood(block) != 0.0).any(axis=0) for block in blocks])
+    if not seen.any():
+        raise InputError("HoldOut holds out only positions with missing observations; hold out others.")
+    return seen

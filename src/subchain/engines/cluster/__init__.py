@@ -1,0 +1,1 @@
+"""Hidden chains on the processes of a Dask cluster."""
