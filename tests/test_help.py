@@ -45,7 +45,11 @@ def test_help_shows_the_defaults(kind: type[Component]) -> None:
     if subchain.Product is kind:
         assert list(shown) == ["families"]
         return
-    required: dict[str, Any] = {"n_states": 2, "emission": "gaussian"} if kind is subchain.HMM else {}
+    given: dict[type, dict[str, Any]] = {
+        subchain.HMM: {"n_states": 2, "emission": "gaussian"},
+        subchain.Cluster: {"address": "local:2"},
+    }
+    required = given.get(kind, {})
     settings = kind(**required).get_params(deep=False)
     assert settings.keys() <= shown.keys()
     for name in settings.keys() - required.keys():
