@@ -46,6 +46,11 @@ INTERNALS = {
         "numba.core": {"types"},
         "numba.core.typing.templates": {"ConcreteTemplate", "infer_global", "signature"},
     },
+    "propagation/alignment/views.py": {
+        "llvmlite": {"ir"},
+        "numba.core": {"types"},
+        "numba.np.arrayobj": {"populate_array"},
+    },
     "propagation/compiled.py": {"numba.core": {"types"}},
 }
 

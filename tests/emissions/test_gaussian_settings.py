@@ -56,7 +56,7 @@ def test_hyperparameters_come_in_several_shapes() -> None:
         ({"mean": NAN}, "mean must be finite"),
         ({"mean_strength": 0.0}, "mean_strength must be positive"),
         ({"degrees": 1.0}, "degrees must be more than 1 for 2 columns"),
-        ({"degrees": "many"}, "degrees has shape"),
+        ({"degrees": "many"}, "degrees must be a number"),
         ({"scale": np.ones((3, 3))}, r"scale has shape \(3, 3\)"),
         ({"scale": [[1.0, 2.0], [2.0, 1.0]]}, "not positive definite"),
         ({"scale": [[1.0, 0.5], [0.0, 1.0]]}, "not symmetric"),

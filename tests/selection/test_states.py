@@ -105,7 +105,7 @@ def test_mistakes_are_explained():
             choose(x, states=states)
     with pytest.raises(InputError, match="cv must be a whole number of at least 2"):
         choose(x, "held_out", cv=1)
-    with pytest.raises(InputError, match="n_init must be a whole number from 1"):
+    with pytest.raises(InputError, match="n_init must be a whole number of at least 1"):
         choose(x, n_init=0)
 
 
